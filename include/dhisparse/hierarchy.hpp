@@ -1,0 +1,128 @@
+/// The facade: one ledger, one executor and the step path over one pool. What an engine links.
+#pragma once
+
+#include <dhisparse/host_backend.hpp>
+#include <dhisparse/ledger/ledger.hpp>
+#include <dhisparse/memory/buffer.hpp>
+#include <dhisparse/metrics/tally.hpp>
+#include <dhisparse/policy/hot_index/dense.hpp>
+#include <dhisparse/policy/layout/page_major.hpp>
+#include <dhisparse/policy/replacement/lru.hpp>
+
+#include <span>
+#include <vector>
+
+namespace dhisparse {
+
+/// Derive from it to change one: struct mine : default_policies { using replacement = fifo; };
+struct default_policies {
+    using layout = page_major;
+    using hot_index = dense;
+    using replacement = lru;
+};
+
+struct hierarchy_config {
+    model_shape shape = {};
+    std::int64_t pool_bytes = 0; // of GPU pages, or pool_pages of them
+    std::int64_t host_bytes = 0; // of host pages, or host_pages of them; none: every row stays on the GPU (resident)
+    std::int32_t pool_pages = 0;
+    std::int32_t host_pages = 0;
+    std::int32_t slots = 1;      // requests at a time
+    std::int32_t hot_pages = 0;  // H: hot-cache pages a slot; B_g = H · p/m entries
+    std::int32_t k_max = 1;      // K_max: queries a round; more than one needs B >= k_max · k
+    std::int32_t max_requests = 0; // of a batch, padding included; 0: slots
+    std::int32_t steps_ahead = 1;
+    std::int32_t tail_pages = 0; // required a slot; 0: what steps_ahead and k_max ask for
+    std::int32_t reserve_pages = 0;
+    std::int64_t metadata_bytes = 0; // of page maps and hot indexes; 0: 1.6 % of the pool, or what one request of max_positions needs
+    std::int64_t max_positions = 0;  // longest request; 0: what both tiers can hold, at most 2^20
+    std::span<std::byte> pool_memory = {}, host_memory = {}, table_memory = {}; // lent; empty: made
+};
+
+/// What a configuration allocates, in bytes.
+struct memory_needed {
+    std::int64_t pool = 0, host = 0, tables = 0;
+    friend bool operator==(const memory_needed&, const memory_needed&) = default;
+};
+
+/// Not thread-safe: one thread at a time. Rounds, one after another, run in the stream that is passed;
+/// admission, import and advance are host calls between rounds and never wait.
+template <class Backend = host_backend, class Policies = default_policies>
+class hierarchy {
+public:
+    using stream = typename Backend::stream;
+
+    /// Throws invalid_argument or out_of_capacity before anything is allocated.
+    explicit hierarchy(const hierarchy_config& config);
+    static memory_needed bytes_needed(const hierarchy_config& config);
+
+    // ---- admission and a request's life: see ledger.hpp for each call's contract
+    fit fits(const demand& wanted) const { return ledger_.fits(wanted); }
+    std::optional<slot_id> try_admit(const demand& wanted) { return ledger_.try_admit(wanted); }
+    bool try_extend(slot_id slot, std::int64_t positions) { return ledger_.try_extend(slot, positions); }
+    std::span<const gpu_page> import_pages(slot_id slot, std::int32_t first, std::int32_t n) { return ledger_.import_pages(slot, first, n); }
+    void landed(slot_id slot, std::int32_t first, std::int32_t n) { ledger_.landed(slot, first, n); }
+    void finish_import(slot_id slot) { ledger_.finish_import(slot); }
+    void finish(slot_id slot) { ledger_.finish(slot); }
+
+    /// Tickets completed since the last call. An engine of several ranks agrees on a set first.
+    std::span<const ticket> completed() { return executor_.completed(); }
+    /// Decides and enqueues the edits and copies that are due. Returns the plan; its `stalled` slots
+    /// have not all of their next positions mapped. Throws as ledger::advance.
+    const step_plan& advance(stream, std::span<const ticket> completed, std::span<const frontier_report> frontiers);
+
+    // ---- a round
+    /// Locations of the new positions; the model writes its rows there. The arrays live until the next append.
+    round_ref append(stream s, const batch_ref& batch) { return path_.append(s, step(), batch); }
+    /// Locations of the selected rows. Throws invalid_argument where k or a stride is out of range.
+    void resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out);
+    /// accepted: [n_requests] A; null: all of K_r.
+    void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr) { path_.commit(s, step(), round, accepted); }
+
+    // ---- addresses
+    /// Rows that this layer reads: its own source, or the one whose selection it reuses.
+    source_view view(int layer) const;
+    /// One run of a row of the source that this layer writes, at a location.
+    std::byte* row(int layer, location at, int run = 0) const;
+    location location_of(int layer, gpu_page page, std::int32_t position_in_page) const;
+    /// Index block b is at index_base() + b · layout().index().pitch_bytes.
+    std::byte* index_base() const { return slab_.data(); }
+    /// [pages] index block of each page of positions of the i-th source with index keys; after the plan that gave them.
+    const std::int32_t* index_table(slot_id slot, int i) const { return tables().index_table(slot.index, i); }
+    std::int32_t frontier(slot_id slot) const { return tables().records[slot.index].frontier; }
+
+    const model_shape& shape() const { return layout_.shape(); }
+    const page_layout& layout() const { return layout_; }
+    const class ledger& ledger() const { return ledger_; }
+    typename Backend::executor& executor() { return executor_; }
+    const tally& counts() const { return counts_; }
+    void reset_counts() { counts_ = {}; }
+    slot_tables_ref tables() const { return table_layout_.at(table_memory_.data()); }
+    tiers_ref tiers() const;
+    step_ref step();
+
+private:
+    struct plan_of_memory {
+        page_layout layout;
+        slot_table_layout tables;
+        std::int32_t host_pages = 0;
+    };
+    static plan_of_memory measure(const hierarchy_config& config);
+    static memory_needed needed(const plan_of_memory& plan);
+    hierarchy(const hierarchy_config& config, plan_of_memory plan);
+
+    page_layout layout_;
+    slot_table_layout table_layout_;
+    class ledger ledger_;
+    buffer<typename Backend::device_memory> slab_, table_memory_;
+    buffer<typename Backend::host_memory> host_;
+    typename Backend::executor executor_;
+    typename Backend::template step_path<Policies> path_;
+    std::vector<group_tables> groups_;
+    std::vector<int> read_lane_; // [layers] lane that the layer reads, -1: none
+    tally counts_;
+};
+
+} // namespace dhisparse
+
+#include <dhisparse/hierarchy_impl.hpp>

@@ -1,0 +1,121 @@
+/// Definitions for hierarchy.hpp.
+#pragma once
+
+#include <dhisparse/hierarchy.hpp>
+
+namespace dhisparse {
+namespace detail {
+
+/// Pages that so many bytes hold, where the count isn't given.
+inline std::int64_t page_count(std::int64_t pages, std::int64_t bytes, std::int64_t page_bytes) {
+    return pages > 0 ? pages : bytes / page_bytes;
+}
+
+/// Bytes for page maps and hot indexes: enough for every request that both tiers can hold, but no more
+/// than 1.6 % of the pool or what the longest request needs.
+inline std::int64_t region_bytes(const hierarchy_config& config, const slot_table_layout& tables, std::int64_t pages, std::int64_t pool_bytes) {
+    if (config.metadata_bytes > 0) return config.metadata_bytes;
+    const auto of = [&](std::int64_t n_pages, std::int64_t runs) { return runs * tables.run_bytes(0) + n_pages * (tables.run_bytes(1) - tables.run_bytes(0)); };
+    const auto all = of(pages + 8 * std::int64_t{config.slots}, config.slots);
+    const auto longest = config.max_positions > 0 ? config.max_positions : std::min<std::int64_t>(pages * config.shape.page_positions, 1 << 20);
+    return std::min(all, std::max(pool_bytes / 1000 * 16, of(tables.pages_for(longest), 1)));
+}
+
+} // namespace detail
+
+template <class Backend, class Policies>
+auto hierarchy<Backend, Policies>::measure(const hierarchy_config& config) -> plan_of_memory {
+    require_in(config.slots, 1, 1 << 20, "slots");
+    require_in<std::int64_t>(config.host_bytes, 0, INT64_MAX, "host_bytes");
+    require_in<std::int64_t>(config.pool_bytes, 0, INT64_MAX, "pool_bytes");
+    using layout_policy = typename Policies::layout;
+    auto layout = page_layout::make<layout_policy>(config.shape, {1, config.hot_pages, config.k_max});
+    const auto pages = detail::page_count(config.pool_pages, config.pool_bytes, layout.page_bytes());
+    require(pages > 0, "the pool has ", config.pool_bytes, " bytes, less than one page of ", layout.page_bytes());
+    const auto host_pages = detail::page_count(config.host_pages, config.host_bytes, layout.host_page_bytes());
+    require_in<std::int64_t>(host_pages, 0, INT32_MAX, "host pages");
+    layout = page_layout::make<layout_policy>(config.shape, {pages, config.hot_pages, config.k_max});
+    if (host_pages > 0)
+        for (int g = 0; g < layout.n_groups(); ++g)
+            require(layout.hot_entries(g) >= std::int64_t{config.k_max} * config.shape.k, "the hot cache of group ", g, " has ", layout.hot_entries(g),
+                    " entries, permitted: at least k_max x k = ", std::int64_t{config.k_max} * config.shape.k);
+    const auto sizes = slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, 0);
+    const auto region = detail::region_bytes(config, sizes, std::max(pages, host_pages), layout.slab_bytes());
+    return {layout, slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, region), static_cast<std::int32_t>(host_pages)};
+}
+
+template <class Backend, class Policies>
+memory_needed hierarchy<Backend, Policies>::needed(const plan_of_memory& plan) {
+    return {plan.layout.slab_bytes(), checked_mul(plan.host_pages, plan.layout.host_page_bytes(), "host bytes"), plan.tables.bytes()};
+}
+
+template <class Backend, class Policies>
+memory_needed hierarchy<Backend, Policies>::bytes_needed(const hierarchy_config& config) { return needed(measure(config)); }
+
+template <class Backend, class Policies>
+hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config) : hierarchy(config, measure(config)) {}
+
+template <class Backend, class Policies>
+hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config, plan_of_memory plan)
+    : layout_(plan.layout), table_layout_(plan.tables),
+      ledger_(layout_, table_layout_, {plan.host_pages, config.steps_ahead, config.tail_pages, config.reserve_pages}),
+      slab_({}, needed(plan).pool, 128, config.pool_memory, "pool"), table_memory_({}, needed(plan).tables, 128, config.table_memory, "table"),
+      host_({}, needed(plan).host, 128, config.host_memory, "host"),
+      path_(layout_, table_layout_, config.max_requests > 0 ? config.max_requests : config.slots) {
+    for (int g = 0; g < layout_.n_groups(); ++g) groups_.push_back(table_layout_.group(g));
+    std::fill_n(tables().records, table_layout_.n_slots(), slot_record{});
+    read_lane_.assign(static_cast<std::size_t>(shape().layers), -1);
+    for (const auto& said : shape().announcements)
+        for (const int layer : said.consumers)
+            read_lane_[static_cast<std::size_t>(layer)] = layout_.lane_of_layer(
+                shape().sources[static_cast<std::size_t>(source_read_by(shape(), said, layer))].layer);
+}
+
+template <class Backend, class Policies>
+const step_plan& hierarchy<Backend, Policies>::advance(stream, std::span<const ticket> completed, std::span<const frontier_report> frontiers) {
+    const auto& plan = ledger_.advance(completed, frontiers);
+    executor_.apply(plan, tables(), table_layout_, layout_, tiers());
+    return plan;
+}
+
+template <class Backend, class Policies>
+void hierarchy<Backend, Policies>::resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out) {
+    require_in(said.group, 0, layout_.n_groups() - 1, "group");
+    require_in(selection.k, 1, shape().k, "k of a selection");
+    path_.resolve(s, step(), said.group, round, selection, out);
+}
+
+template <class Backend, class Policies>
+source_view hierarchy<Backend, Policies>::view(int layer) const {
+    require_in(layer, 0, shape().layers - 1, "layer");
+    const auto lane = read_lane_[static_cast<std::size_t>(layer)];
+    require(lane >= 0, "layer ", layer, " reads no source of this shape");
+    return layout_.view(slab_.data(), lane);
+}
+
+template <class Backend, class Policies>
+std::byte* hierarchy<Backend, Policies>::row(int layer, location at, int run) const {
+    return slab_.data() + layout_.lanes()[static_cast<std::size_t>(layout_.lane_of_layer(layer))].offset_bytes(at, run);
+}
+
+template <class Backend, class Policies>
+location hierarchy<Backend, Policies>::location_of(int layer, gpu_page page, std::int32_t position_in_page) const {
+    const auto lane = layout_.lane_of_layer(layer);
+    for (const auto& group : layout_.groups())
+        if (lane >= group.first_lane && lane < group.first_lane + group.n_lanes)
+            return group.at(page, static_cast<std::uint32_t>(position_in_page / group.positions_per_row));
+    return no_location;
+}
+
+template <class Backend, class Policies>
+tiers_ref hierarchy<Backend, Policies>::tiers() const {
+    return {slab_.data(), host_.data(), layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups()};
+}
+
+template <class Backend, class Policies>
+step_ref hierarchy<Backend, Policies>::step() {
+    return {tiers(), tables(), groups_.data(), &counts_, layout_.index().n_sources, layout_.limits().k_max,
+            fast_divisor(static_cast<std::uint32_t>(shape().page_positions))};
+}
+
+} // namespace dhisparse

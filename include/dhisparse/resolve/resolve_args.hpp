@@ -1,0 +1,36 @@
+/// What a resolve takes and where its answers go.
+#pragma once
+
+#include <dhisparse/core/types.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace dhisparse {
+
+/// What the model chose. Any entry may be -1; an entry may repeat.
+struct selection_ref {
+    const std::int32_t* rows = nullptr; // [n_queries][stride] of which the first k count
+    std::int64_t stride = 0;            // >= k
+    std::int32_t k = 0;                 // <= the shape's k
+};
+
+/// Where the answers go; the caller's memory.
+struct locations_ref {
+    location* at = nullptr;          // [n_queries][stride], all of [0, k_padded) written; -1: none
+    std::int64_t stride = 0;         // >= k_padded
+    std::int32_t k_padded = 0;       // 0: k rounded up to 64
+    std::int32_t* valid = nullptr;   // [n_queries] locations other than -1; null: not wanted
+};
+
+/// Scratch of a resolve, allocated once.
+struct resolve_scratch {
+    resolve_scratch(std::int64_t entries, std::int64_t selected)
+        : candidates(static_cast<std::size_t>(entries)), victims(static_cast<std::size_t>(entries)), missing(static_cast<std::size_t>(selected)) {}
+    std::vector<std::uint64_t> candidates; // [B]
+    std::vector<std::int32_t> victims;     // [B]
+    std::vector<std::int32_t> missing;     // [K_max · k] distinct missed rows, first appearance first
+    std::int32_t n_missing = 0;
+};
+
+} // namespace dhisparse

@@ -1,0 +1,53 @@
+/// The last step of a round: the accepted prefix becomes history, and its completed rows go to host.
+#pragma once
+
+#include <dhisparse/round/round.hpp>
+
+#include <algorithm>
+
+namespace dhisparse {
+namespace detail {
+
+/// A of a request with K >= 1 queries, clamped to [0, K-1]; misuse is counted.
+inline std::int32_t checked_accepted(const step_ref& step, std::int32_t accepted, std::int32_t width) {
+    const auto taken = std::clamp(accepted, 0, width - 1);
+    if (taken != accepted) step.counts->count(violation::accepted_out_of_range);
+    return taken;
+}
+
+/// Copies to host the rows that became complete between two frontiers: equation (8). A row whose page
+/// has no host page stays on the GPU alone; the ledger keeps that page until it has one.
+inline void back_up_completed(const step_ref& step, std::int32_t slot, std::int32_t from, std::int32_t to) {
+    const auto* map = step.tables.page_map(slot);
+    const auto* host = step.tables.host_map(slot);
+    for (int g = 0; g < step.tiers.n_groups; ++g) {
+        const auto& group = step.tiers.groups[g];
+        for (auto row = from / group.positions_per_row; row < to / group.positions_per_row; ++row) {
+            const auto page = group.rows_per_page.quotient(static_cast<std::uint32_t>(row));
+            if (map[page] < 0 || host[page] < 0) continue;
+            const auto in_page = static_cast<std::uint32_t>(row) - page * group.rows_per_page.divisor;
+            copy_group_row(step.tiers, g, group.at(gpu_page{map[page]}, in_page), host_page{host[page]}, in_page, direction::to_host);
+            ++step.counts->backed_up_rows;
+        }
+    }
+}
+
+} // namespace detail
+
+/// New frontier of each request by equation (7). accepted: [n_requests] A, null: K_r - 1 of each (all
+/// are accepted); a request with K_r = 0 keeps its frontier. The reserved length bounds it. No allocation.
+inline void commit(const step_ref& step, const round_ref& round, const std::int32_t* accepted) {
+    for (std::int32_t r = 0; r < round.n_requests; ++r) {
+        const auto slot = round.slots[r];
+        const auto width = round.first_query[r + 1] - round.first_query[r];
+        if (slot < 0 || width == 0) continue;
+        auto& record = step.tables.records[slot];
+        const auto n = round.frontiers[r];
+        const auto a = accepted ? detail::checked_accepted(step, accepted[r], width) : width - 1;
+        const auto next = std::min(n + a + 1, std::max(n, record.positions));
+        detail::back_up_completed(step, slot, n, next);
+        record.frontier = next;
+    }
+}
+
+} // namespace dhisparse

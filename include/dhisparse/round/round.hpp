@@ -1,0 +1,83 @@
+/// A round's own arrays: which query belongs to which slot, what it sees, where its rows go.
+#pragma once
+
+#include <dhisparse/core/arithmetic.hpp>
+#include <dhisparse/core/types.hpp>
+#include <dhisparse/copy/tiers.hpp>
+#include <dhisparse/metrics/tally.hpp>
+#include <dhisparse/residency/slot_tables.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace dhisparse {
+
+/// What the engine runs in a round.
+struct batch_ref {
+    const std::int32_t* slots = nullptr;  // [n_requests] slot, -1 = padding
+    const std::int32_t* widths = nullptr; // [n_requests] K_r in [0, K_max]; null: all 1
+    std::int32_t n_requests = 0;
+};
+
+/// A round in progress. Query rows are packed request after request, K_r each, padding requests included.
+struct round_ref {
+    std::int32_t* slots = nullptr;       // [n_requests] slot, -1: nothing to do
+    std::int32_t* frontiers = nullptr;   // [n_requests] n before the round
+    std::int32_t* first_query = nullptr; // [n_requests + 1]
+    std::int32_t* query_slots = nullptr; // [n_queries] slot, -1: none
+    std::int32_t* query_positions = nullptr; // [n_queries] t = n + j
+    location* locations = nullptr;       // [n_groups][max_queries] of the row that holds t, in each group; -1: none
+    std::int32_t* index_blocks = nullptr; // [n_index_sources][max_queries] index block that holds t's key; -1: none
+    std::int32_t n_requests = 0, n_queries = 0, max_queries = 0;
+
+    DHISPARSE_HD const location* group_locations(int g) const { return locations + std::int64_t{g} * max_queries; }
+    DHISPARSE_HD const std::int32_t* source_blocks(int i) const { return index_blocks + std::int64_t{i} * max_queries; }
+};
+
+/// Everything that the step path works on.
+struct step_ref {
+    tiers_ref tiers;
+    slot_tables_ref tables;
+    const group_tables* groups = nullptr; // [n_groups]
+    tally* counts = nullptr;
+    std::int32_t n_index_sources = 0;
+    std::int32_t k_max = 1;
+    fast_divisor page_positions; // p
+};
+
+/// Owns one round's arrays on the host.
+class round_arrays {
+public:
+    round_arrays(std::int32_t max_requests, std::int32_t k_max, std::int32_t n_groups, std::int32_t n_index_sources, std::int32_t n_slots)
+        : max_requests_(max_requests), max_queries_(max_requests * k_max), n_groups_(n_groups),
+          numbers_(size(3 * max_requests + 1 + 2 * max_queries_ + (n_groups + n_index_sources) * max_queries_)), seen_(size(n_slots), 0) {}
+
+    std::int32_t max_requests() const { return max_requests_; }
+    round_ref ref() {
+        round_ref out;
+        auto* at = numbers_.data();
+        const auto take = [&](std::int32_t n) { return std::exchange(at, at + n); };
+        out.slots = take(max_requests_);
+        out.frontiers = take(max_requests_);
+        out.first_query = take(max_requests_ + 1);
+        out.query_slots = take(max_queries_);
+        out.query_positions = take(max_queries_);
+        out.locations = take(n_groups_ * max_queries_);
+        out.index_blocks = at;
+        out.max_queries = max_queries_;
+        return out;
+    }
+    /// True the first time that a slot is named since begin().
+    bool first_use(std::int32_t slot) { return std::exchange(seen_[size(slot)], rounds_) != rounds_; }
+    void begin() { ++rounds_; }
+
+private:
+    static std::size_t size(std::int32_t n) { return static_cast<std::size_t>(n); }
+    std::int32_t max_requests_, max_queries_, n_groups_;
+    std::vector<std::int32_t> numbers_;
+    std::vector<std::uint64_t> seen_; // [n_slots] the round that used the slot last
+    std::uint64_t rounds_ = 0;
+};
+
+} // namespace dhisparse
