@@ -29,7 +29,9 @@ endmacro()
 # BUILD_INTERFACE keeps it all out of the exported file; the package config calls this again.
 function(dhisparse_link_cuda target scope cudart)
   if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
-    target_compile_features(${target} ${scope} $<BUILD_INTERFACE:cuda_std_20>)
+    # A user's directory may not know the language, and then it knows no feature of it either.
+    target_compile_features(${target} ${scope}
+                            $<BUILD_INTERFACE:$<$<CUDA_COMPILER_ID:NVIDIA>:cuda_std_20>>)
   else()
     target_compile_options(${target} ${scope}
                            $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>>)

@@ -17,6 +17,14 @@ jobs=${JOBS:-$(nproc)}
 say() { echo "$*" >&2; } # stdout is the demo's own
 fail() { say "quickstart: $*"; exit 1; }
 
+# The older of 3.25 and the one that is here must be 3.25. Where there is none, apt-get brings one.
+check_cmake() {
+  version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
+  [ "$(printf '3.25\n%s\n' "${version:-3.25}" | sort -V | head -n 1)" = 3.25 ] ||
+    fail "needs CMake 3.25 or newer, found $version"
+}
+check_cmake
+
 # ---- What is missing: a tool by its command, a library by its header ----------
 missing=
 need() { missing="$missing $1"; }
@@ -51,10 +59,7 @@ if [ -n "$missing" ]; then
   rm -f "$log"
 fi
 
-# The older of 3.25 and the one that is here must be 3.25.
-cmake_version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
-[ "$(printf '3.25\n%s\n' "$cmake_version" | sort -V | head -n 1)" = 3.25 ] ||
-  fail "needs CMake 3.25 or newer, found $cmake_version"
+check_cmake
 
 # ---- nvcc is often installed but not on PATH -----------------------------------
 if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then

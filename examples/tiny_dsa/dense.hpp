@@ -19,7 +19,7 @@ void norm_project(runtime& rt, const floats& gain, const packed_matrix& w, const
 /// h[t] += ffn(rms(h[t])).  h: [n][256]; scratch grows to [n][448].
 void add_ffn(runtime& rt, const ffn_weights& w, float* h, int n, floats& scratch);
 
-/// Calls f(first, end) for ranges of [0, n) that have at most `most` elements each, on all threads.
+/// Calls f(first, end) for ranges of [0, n) of at most `most` elements each, on all threads.
 template <class F>
 void for_ranges(runtime& rt, int n, int most, F&& f) {
     const int even = (n + rt.pool.n_threads() - 1) / rt.pool.n_threads();

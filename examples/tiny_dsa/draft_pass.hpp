@@ -4,14 +4,16 @@
 #include "dense.hpp"
 #include "drafter.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace tiny_dsa {
 
-inline constexpr int draft_rows =
-    draft_window + max_block_length; // at most, that a slot attends to
-inline constexpr int draft_in_stride =
-    n_heads * head_width + 2 * draft_kv_width; // [query | k | v] of a slot
+/// The most rows that a slot attends to.
+inline constexpr int draft_rows = draft_window + max_block_length;
+
+/// [query | k | v] of a slot.
+inline constexpr int draft_in_stride = n_heads * head_width + 2 * draft_kv_width;
 
 /// Memory that is kept from one call to the next.  It only grows.
 struct draft_workspace {
@@ -38,9 +40,7 @@ private:
     void attend(int slot);
 
     int n_slots() const { return static_cast<int>(anchors_.size()) * block_length_; }
-    int n_context(int anchor) const {
-        return anchors_[anchor].position < draft_window ? anchors_[anchor].position : draft_window;
-    }
+    int n_context(int anchor) const { return std::min(anchors_[anchor].position, draft_window); }
     float* u(int slot) { return ws_.u.data() + static_cast<std::size_t>(slot) * width; }
     float* in(int slot) { return ws_.in.data() + static_cast<std::size_t>(slot) * draft_in_stride; }
     float* keys(int anchor) {

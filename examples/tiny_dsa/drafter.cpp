@@ -19,10 +19,11 @@ void require(bool ok, const std::string& why) {
 
 void check_positions(std::span<const token> tokens, int length) {
     for (const token& t : tokens) {
-        require(t.position >= 0 && t.position + length <= max_positions,
-                "positions [" + std::to_string(t.position) + ", " +
-                    std::to_string(t.position + length) + ") are not in [0, " +
-                    std::to_string(max_positions) + ")");
+        if (t.position < 0 || t.position > max_positions - length) {
+            throw std::invalid_argument(std::to_string(length) + " positions from " +
+                                        std::to_string(t.position) + " on are not in [0, " +
+                                        std::to_string(max_positions) + ")");
+        }
     }
 }
 

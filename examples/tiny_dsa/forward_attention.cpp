@@ -2,6 +2,8 @@
 #include "forward_pass.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace tiny_dsa {
 
@@ -93,6 +95,10 @@ void forward_pass::attend_token(int layer, int i, float* query, float* out, floa
 
 int forward_pass::gather(int layer, int i, float* rows) {
     const rows_view view = store_.rows(layer, i);
+    if (view.locations.size() > top_k) {
+        throw std::invalid_argument("the store gives " + std::to_string(view.locations.size()) +
+                                    " locations for a token, the limit is 256");
+    }
     int n_rows = 0;
     for (const std::int32_t location : view.locations) {
         if (location >= 0) {

@@ -61,9 +61,9 @@ private:
     float* in(int i, int column) {
         return ws_.in.data() + static_cast<std::size_t>(i) * in_column::stride + column;
     }
-    float* scores(int at) {
-        return ws_.scores.data() + static_cast<std::size_t>(at) * score_stride_;
-    } // at: in a group
+    float* scores(int at_in_group) {
+        return ws_.scores.data() + static_cast<std::size_t>(at_in_group) * score_stride_;
+    }
 
     runtime& rt_;
     const target_weights& w_;

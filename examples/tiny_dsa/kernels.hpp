@@ -9,13 +9,13 @@
 
 namespace tiny_dsa {
 
-inline constexpr int panel_columns =
-    32; // weights come in panels of 32 outputs: [n_panels][n_in][32]
+/// Weights come in panels of 32 outputs: [n_panels][n_in][32].
+inline constexpr int panel_columns = 32;
+
+/// 256 selected ones, or the drafter's window and a block of 8.
+inline constexpr int max_attended_rows = 264;
 
 enum class instruction_set { baseline, avx2, avx512 };
-
-inline constexpr int max_attended_rows =
-    264; // 256 selected ones, or the drafter's window and a block of 8
 
 /// y[t][o] = sum over i of x[t][i] * panels[o / 32][i][o % 32], added to y or stored.
 struct linear_args {
@@ -47,8 +47,8 @@ struct attend_args {
     float* out;          // [8][128], of which [8][n_columns] are written
 };
 
-/// Scores of the 64 positions of one block for one token: sum over j of weights[j] * max(0,
-/// queries[j] . key).
+/// Scores of the 64 positions of one block for one token:
+/// sum over j of weights[j] * max(0, queries[j] . key).
 struct score_args {
     const float* queries; // [4][32]
     const float* weights; // [4]
@@ -61,8 +61,7 @@ struct kernels {
     const char* name;
     void (*linear)(const linear_args&);
     void (*silu_product)(const silu_args&);
-    void (*rms)(const float* x, const float* gain, int n,
-                float* y); // [n], n a multiple of 16; y may be x
+    void (*rms)(const float* x, const float* gain, int n, float* y); // 16 divides n; y may be x
     void (*attend)(const attend_args&);
     void (*pack_keys)(const std::uint16_t* keys, float* panels); // [64][32] bf16 -> [2][32][32]
     void (*score)(const score_args&);

@@ -105,8 +105,7 @@ void rms(const float* x, const float* gain, int n, float* y) {
     }
 }
 
-// ---- Attention: the 8 heads lie side by side in a vector (with AVX-512, beside 8 unused lanes)
-// ----
+// ---- Attention: the 8 heads lie side by side in a vector, with AVX-512 beside 8 unused lanes ----
 
 constexpr int heads = 8;
 constexpr int head_lanes = lanes > heads ? lanes : heads;
@@ -212,13 +211,12 @@ void pack_keys(const std::uint16_t* keys, float* panels) {
 
 void score(const score_args& a) {
     constexpr int n_heads = 4, v = 2;
-    const float* const queries[n_heads] = {a.queries, a.queries + 32, a.queries + 64,
-                                           a.queries + 96};
-    for (int s = 0; s < 64; s += v * lanes) {
+    constexpr int n = panel_columns; // positions of a panel, and also numbers of a key
+    const float* const q = a.queries;
+    const float* const queries[n_heads] = {q, q + n, q + 2 * n, q + 3 * n};
+    for (int s = 0; s < 2 * n; s += v * lanes) {
         vec dots[n_heads][v] = {};
-        accumulate(queries, 1,
-                   a.panels + s / panel_columns * panel_columns * 32 + s % panel_columns,
-                   panel_columns, 32, dots);
+        accumulate(queries, 1, a.panels + s / n * n * n + s % n, n, n, dots);
         for (int r = 0; r < v; ++r) {
             vec sum = splat(a.weights[0]) * max(dots[0][r], vec{});
 #pragma GCC unroll 4

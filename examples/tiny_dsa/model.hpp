@@ -22,10 +22,9 @@ struct load_options {
     std::optional<instruction_set> instructions{}; // none: the fastest that this processor has
 };
 
-/// What forward() is to write.  Both may be empty.
+/// What forward() is to write for n tokens.  Both may be empty.
 struct forward_outputs {
-    std::span<float>
-        logits{}; // [m][256], of the last m tokens, m <= n; [m][b] predicts byte b at position + 1
+    std::span<float> logits{};   // [m][256] of the last m tokens, m <= n: of the byte that follows
     std::span<float> features{}; // [n][768], for the drafter
 };
 
@@ -42,10 +41,10 @@ public:
     /// Processes the tokens together: in each layer the rows and index keys of all of them are
     /// written, then each attends to positions up to its own.  Tokens may be of several requests;
     /// those of a request come with ascending positions, and all earlier positions are in the
-    /// store.  Results do not depend on what is processed together or on the number of threads, bit
-    /// for bit. Throws std::invalid_argument if a position is outside [0, 8192) or an output has
-    /// the wrong size, and what the store throws.  Not to be called from two threads at the same
-    /// time.
+    /// store.  Results do not depend on what is processed together or on the number of threads,
+    /// bit for bit.  Not to be called from two threads at the same time.
+    /// Throws std::invalid_argument if a position is outside [0, 8192) or an output has the wrong
+    /// size, and what the store throws.
     void forward(std::span<const token> tokens, store& s, const forward_outputs& out);
 
     const char* kernel_name() const; // "baseline", "avx2" or "avx512"

@@ -1,5 +1,4 @@
-// One vector register of floats, as wide as the flags of the including file allow.  Only for
-// kernels.ipp.
+// One vector register of floats, as wide as the flags of the including file allow; for kernels.ipp.
 //
 // Everything is in an unnamed namespace: each kernel file needs its own copy.  Were they shared,
 // the linker could keep the copy with instructions that the processor lacks.  For the same reason
@@ -37,44 +36,29 @@ typedef float unaligned_vec __attribute__((vector_size(4 * lanes), aligned(4), m
     return x - vec{};
 }
 
-// a * b + c and max.  The files are compiled with -ffp-contract=off, so that nothing else is ever
-// fused.
+// a * b + c.  With -ffp-contract=off the compiler fuses nothing by itself.
+[[gnu::always_inline]] inline vec fma(vec a, vec b, vec c) {
 #if defined(__AVX512F__)
-[[gnu::always_inline]] inline vec fma(vec a, vec b, vec c) {
     return _mm512_fmadd_ps(a, b, c);
-}
-[[gnu::always_inline]] inline vec max(vec a, vec b) {
-    return a > b ? a : b;
-}
 #elif defined(__AVX2__) && defined(__FMA__)
-[[gnu::always_inline]] inline vec fma(vec a, vec b, vec c) {
     return _mm256_fmadd_ps(a, b, c);
-}
-[[gnu::always_inline]] inline vec max(vec a, vec b) {
-    return _mm256_max_ps(a, b);
-}
-#elif defined(__x86_64__)
-[[gnu::always_inline]] inline vec fma(vec a, vec b, vec c) {
-    return a * b + c;
-}
-[[gnu::always_inline]] inline vec max(vec a, vec b) {
-    return _mm_max_ps(a, b);
-}
 #else
-[[gnu::always_inline]] inline vec fma(vec a, vec b, vec c) {
     return a * b + c;
-}
-[[gnu::always_inline]] inline vec max(vec a, vec b) {
-    return a > b ? a : b;
-}
 #endif
+}
 
-/// Clamped to [-87, 88]; within 2 units in the last place.  Cody and Waite's reduction and Cephes'
-/// polynomial.
+[[gnu::always_inline]] inline vec max(vec a, vec b) {
+#if defined(__x86_64__) && !defined(__AVX2__) // without blends gcc would not find maxps
+    return _mm_max_ps(a, b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+/// e to the power of x, which is clamped to [-87, 88]; Cephes' polynomial.
 inline vec exp(vec x) {
-    const vec low = splat(-87.0f),
-              shift = splat(12582912.0f); // 1.5 * 2^23: adding it rounds to an integer
-    x = -max(-max(x, low), splat(-88.0f));
+    x = -max(-max(x, splat(-87.0f)), splat(-88.0f));
+    const vec shift = splat(12582912.0f); // 1.5 * 2^23: adding it rounds to an integer
     const vec shifted = fma(x, splat(1.44269504f), shift);
     const vec n = shifted - shift;
     const vec r = fma(n, splat(2.12194440e-4f), fma(n, splat(-0.693359375f), x));
@@ -85,8 +69,7 @@ inline vec exp(vec x) {
         p = fma(p, r, splat(next));
     }
     p = fma(p, r * r, r) + splat(1.0f);
-    const int_vec exponent =
-        (int_vec)shifted - 0x4b400000 + 127; // 0x4b400000: the bits of the shift
+    const int_vec exponent = (int_vec)shifted - 0x4b400000 + 127; // less the bits of the shift
     return p * (vec)(exponent << 23);
 }
 

@@ -17,7 +17,7 @@ inline constexpr int index_query = 640;  // [4 heads][32]; from here on: produce
 inline constexpr int index_key = 768;    // [32]
 inline constexpr int index_weight = 800; // [4]
 inline constexpr int end = 804;
-inline constexpr int stride = 832; // whole panels
+inline constexpr int stride = 832; // in whole panels
 } // namespace in_column
 
 struct ffn_weights {

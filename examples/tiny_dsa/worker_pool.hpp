@@ -46,11 +46,17 @@ private:
     void keep_error();
 
     job job_{}; // valid while tasks of it are unfinished
-    std::atomic<std::uint64_t> claims_{
-        0};                      // job number, its tasks, the next task: see worker_pool.cpp
-    std::atomic<int> n_done_{0}; // released by each finished task, acquired by share()
-    std::atomic<std::uint32_t> signal_{
-        0}; // counts jobs, for idle workers to wait on; pairs with claims_
+
+    // Job number, its tasks, the next task (worker_pool.cpp).  share() releases job_ with it, a
+    // worker that claims a task acquires it.
+    std::atomic<std::uint64_t> claims_{0};
+
+    // Tasks that are finished: released by the worker, acquired by share().
+    std::atomic<int> n_done_{0};
+
+    // Counts jobs, for idle workers to wait on: released after claims_, acquired before it is read.
+    std::atomic<std::uint32_t> signal_{0};
+
     std::mutex error_lock_;
     std::exception_ptr error_; // the first one of a job
     std::vector<std::jthread> threads_;

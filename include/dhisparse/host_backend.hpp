@@ -28,7 +28,7 @@ struct basic_host_backend {
     public:
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests)
             : arrays_(max_requests, layout.limits().k_max, layout.n_groups(), layout.index().n_sources, tables.n_slots()),
-              scratch_(most_entries(layout), std::int64_t{layout.limits().k_max} * layout.shape().k) {}
+              scratch_(most_entries(layout), std::int64_t{layout.limits().k_max} * layout.shape().k, layout.limits().hot_pages) {}
 
         round_ref append(stream, const step_ref& step, const batch_ref& batch) { return dhisparse::append(step, arrays_, batch); }
         void resolve(stream, const step_ref& step, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {

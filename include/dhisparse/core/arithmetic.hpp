@@ -56,6 +56,20 @@ struct fast_divisor {
     DHISPARSE_HD constexpr std::uint32_t quotient(std::uint32_t n) const {
         return static_cast<std::uint32_t>((n * multiplier) >> shift);
     }
+    /// n mod d, given its quotient.
+    DHISPARSE_HD constexpr std::uint32_t remainder(std::uint32_t n, std::uint32_t quotient) const { return n - quotient * divisor; }
+    DHISPARSE_HD constexpr bool is_power_of_two() const { return (divisor & (divisor - 1)) == 0; }
+};
+
+/// The same for a power of two. The multiplication by 2^32/d stands for a shift by a variable, which
+/// costs more on some processors.
+struct shift_divisor {
+    std::uint64_t multiplier = std::uint64_t{1} << 32;
+    std::uint32_t mask = 0;
+
+    explicit constexpr shift_divisor(std::uint32_t d) : multiplier((std::uint64_t{1} << 32) / d), mask(d - 1) {}
+    DHISPARSE_HD constexpr std::uint32_t quotient(std::uint32_t n) const { return static_cast<std::uint32_t>((n * multiplier) >> 32); }
+    DHISPARSE_HD constexpr std::uint32_t remainder(std::uint32_t n, std::uint32_t /*quotient*/) const { return n & mask; }
 };
 
 } // namespace dhisparse

@@ -1,6 +1,7 @@
 /// Definitions for model_shape.hpp: look-ups, and the checks that name the wrong field.
 #pragma once
 
+#include <dhisparse/core/arithmetic.hpp>
 #include <dhisparse/core/error.hpp>
 #include <dhisparse/layout/model_shape.hpp>
 
@@ -10,23 +11,28 @@
 namespace dhisparse {
 namespace detail {
 
+/// Where a run of a block of so many rows ends, from the block's start.
+inline std::int64_t end_of_run(const row_run& run, std::int64_t rows) {
+    const auto last = checked_add(checked_mul(rows - 1, run.stride_bytes, "run bytes"), run.bytes, "run bytes");
+    return checked_add(run.offset_bytes, last, "run bytes");
+}
+
 inline void validate_runs(const source_shape& source, std::int64_t rows_per_block, const std::string& where) {
+    require(source.runs.size() <= 4, where, ".runs: ", source.runs.size(), " runs, permitted: 1 to 4");
     std::int64_t bytes = 0;
     for (const auto& run : source.runs) {
         require(run.bytes > 0 && run.stride_bytes >= run.bytes && run.offset_bytes >= 0, where,
                 ".runs: a run needs bytes > 0, stride >= bytes and offset >= 0; has bytes ", run.bytes,
                 ", stride ", run.stride_bytes, ", offset ", run.offset_bytes);
-        bytes += run.bytes;
-        for (const auto& other : source.runs) { // runs of one block may not overlap
-            const auto end = run.offset_bytes + (rows_per_block - 1) * run.stride_bytes + run.bytes;
-            require(&run == &other || end <= other.offset_bytes || other.offset_bytes <= run.offset_bytes,
+        bytes = checked_add(bytes, run.bytes, "run bytes");
+        const auto end = end_of_run(run, rows_per_block);
+        for (const auto& other : source.runs) // runs of one block may not overlap
+            require(&run == &other || end <= other.offset_bytes || other.offset_bytes < run.offset_bytes,
                     where, ".runs: the run at ", run.offset_bytes, " ends at ", end,
                     ", inside the run at ", other.offset_bytes);
-        }
     }
     require(source.runs.empty() || bytes == source.row_bytes, where, ".runs hold ", bytes,
             " bytes a row, row_bytes is ", source.row_bytes);
-    require(source.runs.size() <= 4, where, ".runs: ", source.runs.size(), " runs, permitted: 1 to 4");
 }
 
 inline void validate_source(const model_shape& shape, const source_shape& source, std::size_t i) {

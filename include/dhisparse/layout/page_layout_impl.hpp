@@ -18,8 +18,7 @@ inline block_request request_of(const source_shape& source, std::int64_t rows) {
     r.row_bytes = source.row_bytes;
     r.by_block = !source.runs.empty() || source.alignment_bytes > 0;
     r.bytes = checked_mul(rows, source.row_bytes, "block bytes");
-    for (const auto& run : source.runs)
-        r.bytes = std::max(r.bytes, checked_add(run.offset_bytes, (rows - 1) * run.stride_bytes + run.bytes, "block bytes"));
+    for (const auto& run : source.runs) r.bytes = std::max(r.bytes, end_of_run(run, rows));
     r.unit = checked_lcm(128, r.by_block ? std::max<std::int64_t>(source.alignment_bytes, 1) : source.row_bytes,
                          "block alignment");
     r.stride = round_up(r.bytes, r.unit);
@@ -52,7 +51,7 @@ inline void page_layout::request_blocks() {
             const auto& source = shape_.sources[static_cast<std::size_t>(source_of(shape_, layer))];
             requests_.push_back(detail::request_of(source, g.rows_per_page.divisor));
             lane_layers_.push_back(layer);
-            payload_bytes_ += requests_.back().rows * source.row_bytes;
+            payload_bytes_ = checked_add(payload_bytes_, requests_.back().rows * source.row_bytes, "page bytes");
         }
     }
     for (const auto& source : shape_.sources)
@@ -124,6 +123,9 @@ inline void page_layout::check_limits() const {
     for (std::size_t i = 0; i < lanes_.size(); ++i)
         require(lanes_[i].rows <= std::numeric_limits<std::int32_t>::max(), "layer ", lane_layers_[i], " needs ",
                 lanes_[i].rows, " locations, permitted: 2147483647; use fewer pages or layout source_planes");
+    const auto blocks = index_.n_sources > 0 ? slab_bytes_ / index_.pitch_bytes : 0;
+    require(blocks <= std::numeric_limits<std::int32_t>::max(), "the pool has ", blocks, " index blocks of ", index_.pitch_bytes,
+            " bytes, permitted: 2147483647; use fewer pages");
     for (int g = 0; g < n_groups(); ++g) {
         const auto codes = checked_add(hot_entries(g), checked_mul(limits_.k_max, shape_.k, "K_max x k"), "B + K_max x k");
         require(codes <= 65534, "group ", g, " needs hot entries + k_max x k = ", hot_entries(g), " + ", limits_.k_max,

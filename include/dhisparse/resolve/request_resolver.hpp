@@ -29,7 +29,7 @@ class request_resolver {
 public:
     request_resolver(const step_ref& step, int g, std::int32_t slot, resolve_scratch& scratch)
         : step_(step), scratch_(scratch), group_(step.tiers.groups[g]), g_(g), slot_(slot),
-          page_map_(step.tables.page_map(slot)), hot_pages_(step.tables.hot_pages + std::int64_t{slot} * step.tables.hot_pages_per_slot),
+          page_map_(step.tables.page_map(slot)),
           tail_page_(static_cast<std::uint32_t>(step.tables.records[slot].tail_page)) {
         const auto& tables = step.groups[g];
         cache_ = {Index::at(step.tables.hot_index(slot, tables), tables.codes), step.tables.used(slot, tables),
@@ -37,21 +37,31 @@ public:
                   step.tables.clocks + std::int64_t{slot} * step.tables.n_groups + g, tables.entries};
         now_ = cache_.begin();
         scratch_.n_missing = 0;
+        const auto* hot_pages = step.tables.hot_pages + std::int64_t{slot} * step.tables.hot_pages_per_slot;
+        for (std::int32_t i = 0; i < step.tables.hot_pages_per_slot; ++i) // entry e lies at its page's base + e
+            scratch_.hot_bases[static_cast<std::size_t>(i)] =
+                group_.at(gpu_page{hot_pages[i]}, 0) - i * static_cast<std::int32_t>(group_.rows_per_page.divisor);
     }
 
     void run(const round_ref& round, std::int32_t first, std::int32_t last, const selection_ref& selection,
              const locations_ref& out, std::int32_t k_padded) {
         for (auto q = first; q < last; ++q) {
+            const auto* rows = selection.rows + q * selection.stride;
+            const auto n_visible = visible(round.query_positions[q]);
             auto* to = out.at + q * out.stride;
-            look_up(selection.rows + q * selection.stride, selection.k, visible(round.query_positions[q]), to);
+            const auto& d = group_.rows_per_page;
+            const auto found = d.is_power_of_two() ? look_up(rows, selection.k, n_visible, to, shift_divisor(d.divisor)) : look_up(rows, selection.k, n_visible, to, d);
             std::fill(to + selection.k, to + k_padded, no_location);
+            if (out.valid) out.valid[q] = found;
         }
         if (scratch_.n_missing > 0) {
-            const auto given = bring_back();
-            for (auto q = first; q < last; ++q) patch(out.at + q * out.stride, selection.k, given);
+            host_rows_ = bring_back();
+            for (auto q = first; q < last; ++q) {
+                const auto placed = patch(out.at + q * out.stride, selection.k);
+                if (out.valid) out.valid[q] += placed;
+                host_ += placed;
+            }
         }
-        if (out.valid)
-            for (auto q = first; q < last; ++q) out.valid[q] = count_valid(out.at + q * out.stride, selection.k);
         count();
     }
 
@@ -62,50 +72,78 @@ private:
         return static_cast<std::uint32_t>(group_.visible_rows(positions));
     }
 
-    /// Locations of what is on the GPU; a missing row's answer is its ordinal, as pending(ordinal).
-    void look_up(const std::int32_t* rows, std::int32_t k, std::uint32_t n_visible, location* to) {
+    /// Locations of what is on the GPU, and how many those are. The loop calls nothing and reads locals
+    /// alone, since its stores could alias the members, and keeps two counts in one register: this is
+    /// what holds it within four times a bare table look-up.
+    template <class Divisor>
+    [[gnu::noinline]] std::int32_t look_up(const std::int32_t* rows, std::int32_t k, std::uint32_t n_visible, location* to, Divisor per_page) {
         const auto* page_map = page_map_;
-        const auto group = group_;
-        const auto tail_page = tail_page_;
-        std::uint32_t tail = 0, history = 0;
+        const auto* hot_bases = scratch_.hot_bases.data();
+        auto* used = cache_.used;
+        const auto index = cache_.index;
+        const auto now = now_;
+        const auto entries = static_cast<std::uint32_t>(cache_.entries), tail_page = tail_page_;
+        const auto step = group_.locations_per_page;
+        std::uint64_t mapped = 0, others = 0; // low halves: all; high halves: in the tail, out of range
+        bool missing = false;
         for (std::int32_t i = 0; i < k; ++i) {
             const auto row = static_cast<std::uint32_t>(rows[i]);
-            if (row >= n_visible) {
+            if (row >= n_visible) [[unlikely]] {
                 to[i] = no_location;
-                step_.counts->violations[static_cast<int>(violation::row_out_of_range)] += rows[i] != -1;
+                others += rows[i] == -1 ? one : one_in_both;
                 continue;
             }
-            const auto page = group.rows_per_page.quotient(row);
-            const auto gpu = page_map[page];
-            if (gpu < 0) {
-                to[i] = hot_or_pending(rows[i]);
+            const auto page = per_page.quotient(row);
+            if (const auto gpu = page_map[page]; gpu >= 0) {
+                to[i] = gpu * step + static_cast<std::int32_t>(per_page.remainder(row, page));
+                mapped += page >= tail_page ? one_in_both : one;
                 continue;
             }
-            to[i] = group.at(gpu_page{gpu}, row - page * group.rows_per_page.divisor);
-            ++(page >= tail_page ? tail : history);
+            const std::uint32_t code = index.find(rows[i]);
+            if (code >= entries) [[unlikely]] {
+                to[i] = not_here;
+                missing = true;
+                others += one;
+                continue;
+            }
+            used[code] = now;
+            to[i] = hot_bases[per_page.quotient(code)] + static_cast<std::int32_t>(code);
         }
-        tail_ += tail;
-        history_ += history;
+        if (missing) note_missing(rows, k, to);
+        return count_found(k, mapped, others);
     }
 
-    location hot_or_pending(std::int32_t row) {
-        const auto code = cache_.index.find(row);
-        if (code < cache_.entries) {
-            cache_.used[code] = now_;
-            ++hot_;
-            return hot_location(code);
-        }
-        if (code != no_code) return pending(code - cache_.entries);
-        cache_.index.set(row, static_cast<hot_code>(cache_.entries + scratch_.n_missing));
-        scratch_.missing[static_cast<std::size_t>(scratch_.n_missing)] = row;
-        return pending(scratch_.n_missing++);
+    std::int32_t count_found(std::int32_t k, std::uint64_t mapped, std::uint64_t others) {
+        const auto low = [](std::uint64_t both) { return both & 0xFFFFFFFF; };
+        const auto found = static_cast<std::uint64_t>(k) - low(others);
+        step_.counts->count(violation::row_out_of_range, others >> 32);
+        tail_ += mapped >> 32;
+        history_ += low(mapped) - (mapped >> 32);
+        hot_ += found - low(mapped);
+        return static_cast<std::int32_t>(found);
     }
 
+    /// Puts the rows that are not here on the list, each once, first appearance first; the answer is
+    /// for now their place on it, as pending(ordinal).
+    void note_missing(const std::int32_t* rows, std::int32_t k, location* to) {
+        for (std::int32_t i = 0; i < k; ++i) {
+            if (to[i] != not_here) continue;
+            auto code = cache_.index.find(rows[i]);
+            if (code == no_code) {
+                code = static_cast<hot_code>(cache_.entries + scratch_.n_missing);
+                cache_.index.set(rows[i], code);
+                scratch_.missing[static_cast<std::size_t>(scratch_.n_missing++)] = rows[i];
+            }
+            to[i] = pending(code - cache_.entries);
+        }
+    }
+
+    static constexpr location not_here = INT32_MIN;
+    static constexpr std::uint64_t one = 1, one_in_both = std::uint64_t{1} << 32 | 1;
     static location pending(std::int32_t ordinal) { return -2 - ordinal; }
 
-    location hot_location(std::uint32_t entry) const {
-        const auto page = group_.rows_per_page.quotient(entry);
-        return group_.at(gpu_page{hot_pages_[page]}, entry - page * group_.rows_per_page.divisor);
+    location hot_location(std::int32_t entry) const {
+        return scratch_.hot_bases[group_.rows_per_page.quotient(static_cast<std::uint32_t>(entry))] + entry;
     }
 
     /// Gives entries to the missing rows and copies them there; in `missing` each row is replaced by
@@ -125,7 +163,7 @@ private:
             }
             const auto entry = scratch_.victims[static_cast<std::size_t>(taken++)];
             cache_.place(entry, missing, now_);
-            missing = fetch(missing, hot_location(static_cast<std::uint32_t>(entry)));
+            missing = fetch(missing, hot_location(entry));
         }
         return given;
     }
@@ -152,17 +190,15 @@ private:
         return to;
     }
 
-    void patch(location* to, std::int32_t k, std::int32_t given) {
+    /// Puts the missing rows' locations in; returns how many entries got one.
+    std::int32_t patch(location* to, std::int32_t k) const {
+        std::int32_t placed = 0;
         for (std::int32_t i = 0; i < k; ++i) {
             if (to[i] >= no_location) continue;
             to[i] = scratch_.missing[static_cast<std::size_t>(-2 - to[i])];
-            host_ += to[i] >= 0;
+            placed += to[i] >= 0;
         }
-        host_rows_ = static_cast<std::uint32_t>(given);
-    }
-
-    static std::int32_t count_valid(const location* to, std::int32_t k) {
-        return static_cast<std::int32_t>(std::count_if(to, to + k, [](location at) { return at >= 0; }));
+        return placed;
     }
 
     void count() {
@@ -170,10 +206,10 @@ private:
         counts.tail += tail_;
         counts.history += history_;
         counts.hot += hot_;
-        counts.host += host_;
-        counts.selected += std::uint64_t{tail_} + history_ + hot_ + host_;
-        counts.host_rows += host_rows_;
-        counts.host_bytes += std::uint64_t{host_rows_} * static_cast<std::uint64_t>(group_.n_lanes * step_.tiers.lanes[group_.first_lane].row_bytes);
+        counts.host += static_cast<std::uint64_t>(host_);
+        counts.selected += tail_ + history_ + hot_ + static_cast<std::uint64_t>(host_);
+        counts.host_rows += static_cast<std::uint64_t>(host_rows_);
+        counts.host_bytes += static_cast<std::uint64_t>(host_rows_ * group_.n_lanes * step_.tiers.lanes[group_.first_lane].row_bytes);
     }
 
     const step_ref& step_;
@@ -182,11 +218,11 @@ private:
     const int g_;
     const std::int32_t slot_;
     const std::int32_t* page_map_;
-    const std::int32_t* hot_pages_;
     const std::uint32_t tail_page_;
     hot_cache_ref<Index, Replacement> cache_;
     stamp now_ = 0;
-    std::uint32_t tail_ = 0, history_ = 0, hot_ = 0, host_ = 0, host_rows_ = 0;
+    std::uint64_t tail_ = 0, history_ = 0, hot_ = 0;
+    std::int32_t host_ = 0, host_rows_ = 0;
 };
 
 } // namespace dhisparse::detail

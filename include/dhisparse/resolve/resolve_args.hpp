@@ -25,11 +25,13 @@ struct locations_ref {
 
 /// Scratch of a resolve, allocated once.
 struct resolve_scratch {
-    resolve_scratch(std::int64_t entries, std::int64_t selected)
-        : candidates(static_cast<std::size_t>(entries)), victims(static_cast<std::size_t>(entries)), missing(static_cast<std::size_t>(selected)) {}
+    resolve_scratch(std::int64_t entries, std::int64_t selected, std::int64_t hot_pages)
+        : candidates(static_cast<std::size_t>(entries)), victims(static_cast<std::size_t>(entries)),
+          missing(static_cast<std::size_t>(selected)), hot_bases(static_cast<std::size_t>(hot_pages)) {}
     std::vector<std::uint64_t> candidates; // [B]
     std::vector<std::int32_t> victims;     // [B]
     std::vector<std::int32_t> missing;     // [K_max · k] distinct missed rows, first appearance first
+    std::vector<location> hot_bases;       // [H] what an entry's number is added to, in the request at hand
     std::int32_t n_missing = 0;
 };
 
