@@ -8,16 +8,23 @@ namespace {
 
 constexpr int tile_tokens = 48; // of a task: its x stays in the L2 cache while the weights pass by
 
+// A task has at least so many multiplications, 10 to 50 us: with less, threads cost more time than
+// they save, and a busy machine, on which one of them waits for its turn, stalls all others.
+constexpr int task_products = 400'000;
+
 struct tile {
     int first_token, n_tokens, first_panel, n_panels;
 };
 
-/// Cuts n tokens times n_panels into tasks: by tokens, and where those are too few for the threads,
-/// by panels too.
+/// Cuts n tokens times the panels of w into tasks: by tokens, and where those are too few for the
+/// threads, by panels too.
 template <class F>
-void for_tiles(runtime& rt, int n, int n_panels, F&& f) {
+void for_tiles(runtime& rt, int n, const packed_matrix& w, F&& f) {
+    const int n_panels = w.n_panels();
     const int n_tiles = (n + tile_tokens - 1) / tile_tokens;
-    const int n_slices = std::clamp(2 * rt.pool.n_threads() / std::max(n_tiles, 1), 1, n_panels);
+    const int tile_products = std::min(n, tile_tokens) * n_panels * panel_columns * w.n_in();
+    const int most = std::clamp(tile_products / task_products, 1, n_panels);
+    const int n_slices = std::clamp(2 * rt.pool.n_threads() / std::max(n_tiles, 1), 1, most);
     rt.pool.run(n_tiles * n_slices, [&](int task, int) {
         const int first = task / n_slices * tile_tokens, slice = task % n_slices;
         const int from = n_panels * slice / n_slices, to = n_panels * (slice + 1) / n_slices;
@@ -70,7 +77,7 @@ void gate_tile(const kernels& k, const ffn_weights& w, const float* h, float* ac
 
 void project(runtime& rt, const packed_matrix& w, const float* x, int n, float* y, int y_stride,
              bool add) {
-    for_tiles(rt, n, w.n_panels(), [&](const tile& t) {
+    for_tiles(rt, n, w, [&](const tile& t) {
         const std::size_t first = static_cast<std::size_t>(t.first_token);
         rt.k.linear(tile_of(w, t, x + first * w.n_in(),
                             y + first * y_stride + t.first_panel * panel_columns, y_stride, add));
@@ -79,7 +86,7 @@ void project(runtime& rt, const packed_matrix& w, const float* x, int n, float* 
 
 void norm_project(runtime& rt, const floats& gain, const packed_matrix& w, const float* x, int n,
                   float* y, int y_stride) {
-    for_tiles(rt, n, w.n_panels(), [&](const tile& t) {
+    for_tiles(rt, n, w, [&](const tile& t) {
         const normed_tile normed(rt.k, gain, x, t);
         float* const to =
             y + static_cast<std::size_t>(t.first_token) * y_stride + t.first_panel * panel_columns;
@@ -89,7 +96,7 @@ void norm_project(runtime& rt, const floats& gain, const packed_matrix& w, const
 
 void add_ffn(runtime& rt, const ffn_weights& w, float* h, int n, floats& scratch) {
     float* const act = at_least(scratch, static_cast<std::size_t>(n) * ffn_width);
-    for_tiles(rt, n, w.gate_up.n_panels(), [&](const tile& t) { gate_tile(rt.k, w, h, act, t); });
+    for_tiles(rt, n, w.gate_up, [&](const tile& t) { gate_tile(rt.k, w, h, act, t); });
     project(rt, w.down, act, n, h, width, true);
 }
 

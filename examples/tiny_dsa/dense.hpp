@@ -6,6 +6,8 @@
 #include "runtime.hpp"
 #include "weights.hpp"
 
+#include <algorithm>
+
 namespace tiny_dsa {
 
 /// y[t] = w x[t], the sum stored or added to y.  x: [n][w.n_in()], y: [n][y_stride].
@@ -19,14 +21,13 @@ void norm_project(runtime& rt, const floats& gain, const packed_matrix& w, const
 /// h[t] += ffn(rms(h[t])).  h: [n][256]; scratch grows to [n][448].
 void add_ffn(runtime& rt, const ffn_weights& w, float* h, int n, floats& scratch);
 
-/// Calls f(first, end) for ranges of [0, n) of at most `most` elements each, on all threads.
+/// Calls f(first, end) for ranges of `size` elements of [0, n), the last one smaller, on all
+/// threads.
 template <class F>
-void for_ranges(runtime& rt, int n, int most, F&& f) {
-    const int even = (n + rt.pool.n_threads() - 1) / rt.pool.n_threads();
-    const int size = even < most ? even : most;
-    rt.pool.run(n > 0 ? (n + size - 1) / size : 0, [&](int task, int) {
+void for_ranges(runtime& rt, int n, int size, F&& f) {
+    rt.pool.run((n + size - 1) / size, [&](int task, int) {
         const int first = task * size;
-        f(first, first + size < n ? first + size : n);
+        f(first, std::min(first + size, n));
     });
 }
 

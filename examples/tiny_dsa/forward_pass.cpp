@@ -53,16 +53,14 @@ void forward_pass::run_layer(int layer) {
 }
 
 void forward_pass::write_rows(int layer) {
-    const auto write = [&](int first, int end) {
+    for_ranges(rt_, n(), 16, [&](int first, int end) {
         for (int i = first; i < end; ++i) {
             write_row(layer, i);
             if (is_producer(layer)) {
                 write_key(layer, i);
             }
         }
-    };
-    constexpr int few = 16; // less work than waking a thread
-    n() <= few ? write(0, n()) : for_ranges(rt_, n(), few, write);
+    });
 }
 
 void forward_pass::write_row(int layer, int i) {

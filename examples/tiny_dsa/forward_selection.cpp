@@ -10,8 +10,8 @@ namespace tiny_dsa {
 namespace {
 
 constexpr int score_tokens = 64; // scored before they are ranked: bounds the memory
-constexpr int tile_tokens = 16;  // of a task: they share the packing of a block
-constexpr int blocks_per_task = 16;
+constexpr int tile_tokens = 8;   // of a task: they share the packing of a block
+constexpr int blocks_per_task = 64;
 
 int blocks_of(const token& t) {
     return t.position / keys_per_block + 1;

@@ -50,6 +50,8 @@ struct memory_needed {
 template <class Backend = host_backend, class Policies = default_policies>
 class hierarchy {
 public:
+    using backend = Backend;
+    using policies = Policies;
     using stream = typename Backend::stream;
 
     /// Throws invalid_argument or out_of_capacity before anything is allocated.
@@ -73,11 +75,11 @@ public:
 
     // ---- a round
     /// Locations of the new positions; the model writes its rows there. The arrays live until the next append.
-    round_ref append(stream s, const batch_ref& batch) { return path_.append(s, step(), batch); }
+    round_ref append(stream s, const batch_ref& batch) { return path_.append(s, batch); }
     /// Locations of the selected rows. Throws invalid_argument where k or a stride is out of range.
     void resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out);
     /// accepted: [n_requests] A; null: all of K_r.
-    void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr) { path_.commit(s, step(), round, accepted); }
+    void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr) { path_.commit(s, round, accepted); }
 
     // ---- addresses
     /// Rows that this layer reads: its own source, or the one whose selection it reuses.
@@ -87,19 +89,23 @@ public:
     location location_of(int layer, gpu_page page, std::int32_t position_in_page) const;
     /// Index block b is at index_base() + b · layout().index().pitch_bytes.
     std::byte* index_base() const { return slab_.data(); }
-    /// [pages] index block of each page of positions of the i-th source with index keys; after the plan that gave them.
-    const std::int32_t* index_table(slot_id slot, int i) const { return tables().index_table(slot.index, i); }
-    std::int32_t frontier(slot_id slot) const { return tables().records[slot.index].frontier; }
+    /// [pages] index block of each page of positions of the i-th source with index keys, in device memory,
+    /// filled by the plan that gave them. Another address after the plan that follows try_extend.
+    const std::int32_t* index_table(slot_id slot, int i) const { return ledger_.index_table(slot, i, step().tables.region); }
+    /// n of a slot as the device has it. Waits for the device: for tests and tools.
+    std::int32_t frontier(slot_id slot) const { return path_.read(&step().tables.records[slot.index].frontier); }
 
     const model_shape& shape() const { return layout_.shape(); }
     const page_layout& layout() const { return layout_; }
     const class ledger& ledger() const { return ledger_; }
     typename Backend::executor& executor() { return executor_; }
-    const tally& counts() const { return counts_; }
-    void reset_counts() { counts_ = {}; }
-    slot_tables_ref tables() const { return table_layout_.at(table_memory_.data()); }
-    tiers_ref tiers() const;
-    step_ref step();
+    /// What the step path has counted; on CUDA as of the last commit that is done. Never waits.
+    decltype(auto) counts() const { return path_.counts(); }
+    void reset_counts() { path_.reset_counts(); }
+    /// What kernels and host functions of the step path work on.
+    const step_ref& step() const { return path_.step(); }
+    const slot_tables_ref& tables() const { return step().tables; }
+    const tiers_ref& tiers() const { return step().tiers; }
 
 private:
     struct plan_of_memory {
@@ -118,9 +124,7 @@ private:
     buffer<typename Backend::host_memory> host_;
     typename Backend::executor executor_;
     typename Backend::template step_path<Policies> path_;
-    std::vector<group_tables> groups_;
     std::vector<int> read_lane_; // [layers] lane that the layer reads, -1: none
-    tally counts_;
 };
 
 } // namespace dhisparse

@@ -28,8 +28,14 @@ auto hierarchy<Backend, Policies>::measure(const hierarchy_config& config) -> pl
     require_in(config.slots, 1, 1 << 20, "slots");
     require_in<std::int64_t>(config.host_bytes, 0, INT64_MAX, "host_bytes");
     require_in<std::int64_t>(config.pool_bytes, 0, INT64_MAX, "pool_bytes");
+    require_in(config.pool_pages, 0, INT32_MAX, "pool_pages");
+    require_in(config.host_pages, 0, INT32_MAX, "host_pages");
+    require_in(config.max_requests, 0, 1 << 20, "max_requests");
+    require_in<std::int64_t>(config.metadata_bytes, 0, INT64_MAX, "metadata_bytes");
+    require_in<std::int64_t>(config.max_positions, 0, 1 << 30, "max_positions");
     using layout_policy = typename Policies::layout;
     auto layout = page_layout::make<layout_policy>(config.shape, {1, config.hot_pages, config.k_max});
+    require_in<std::int64_t>(std::int64_t{config.max_requests > 0 ? config.max_requests : config.slots} * config.k_max, 1, 1 << 24, "max_requests x k_max");
     const auto pages = detail::page_count(config.pool_pages, config.pool_bytes, layout.page_bytes());
     require(pages > 0, "the pool has ", config.pool_bytes, " bytes, less than one page of ", layout.page_bytes());
     const auto host_pages = detail::page_count(config.host_pages, config.host_bytes, layout.host_page_bytes());
@@ -61,9 +67,7 @@ hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config, plan_of_
       ledger_(layout_, table_layout_, {plan.host_pages, config.steps_ahead, config.tail_pages, config.reserve_pages}),
       slab_({}, needed(plan).pool, 128, config.pool_memory, "pool"), table_memory_({}, needed(plan).tables, 128, config.table_memory, "table"),
       host_({}, needed(plan).host, 128, config.host_memory, "host"),
-      path_(layout_, table_layout_, config.max_requests > 0 ? config.max_requests : config.slots) {
-    for (int g = 0; g < layout_.n_groups(); ++g) groups_.push_back(table_layout_.group(g));
-    std::fill_n(tables().records, table_layout_.n_slots(), slot_record{});
+      path_(layout_, table_layout_, config.max_requests > 0 ? config.max_requests : config.slots, slab_.data(), host_.data(), table_memory_.data()) {
     read_lane_.assign(static_cast<std::size_t>(shape().layers), -1);
     for (const auto& said : shape().announcements)
         for (const int layer : said.consumers)
@@ -72,9 +76,9 @@ hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config, plan_of_
 }
 
 template <class Backend, class Policies>
-const step_plan& hierarchy<Backend, Policies>::advance(stream, std::span<const ticket> completed, std::span<const frontier_report> frontiers) {
+const step_plan& hierarchy<Backend, Policies>::advance(stream s, std::span<const ticket> completed, std::span<const frontier_report> frontiers) {
     const auto& plan = ledger_.advance(completed, frontiers);
-    executor_.apply(plan, tables(), table_layout_, layout_, tiers());
+    path_.apply(executor_, s, plan);
     return plan;
 }
 
@@ -82,7 +86,7 @@ template <class Backend, class Policies>
 void hierarchy<Backend, Policies>::resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out) {
     require_in(said.group, 0, layout_.n_groups() - 1, "group");
     require_in(selection.k, 1, shape().k, "k of a selection");
-    path_.resolve(s, step(), said.group, round, selection, out);
+    path_.resolve(s, said.group, round, selection, out);
 }
 
 template <class Backend, class Policies>
@@ -105,17 +109,6 @@ location hierarchy<Backend, Policies>::location_of(int layer, gpu_page page, std
         if (lane >= group.first_lane && lane < group.first_lane + group.n_lanes)
             return group.at(page, static_cast<std::uint32_t>(position_in_page / group.positions_per_row));
     return no_location;
-}
-
-template <class Backend, class Policies>
-tiers_ref hierarchy<Backend, Policies>::tiers() const {
-    return {slab_.data(), host_.data(), layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups()};
-}
-
-template <class Backend, class Policies>
-step_ref hierarchy<Backend, Policies>::step() {
-    return {tiers(), tables(), groups_.data(), &counts_, layout_.index().n_sources, layout_.limits().k_max,
-            fast_divisor(static_cast<std::uint32_t>(shape().page_positions))};
 }
 
 } // namespace dhisparse

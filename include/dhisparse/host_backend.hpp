@@ -26,15 +26,34 @@ struct basic_host_backend {
     template <class Policies>
     class step_path {
     public:
-        step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests)
-            : arrays_(max_requests, layout.limits().k_max, layout.n_groups(), layout.index().n_sources, tables.n_slots()),
-              scratch_(most_entries(layout), std::int64_t{layout.limits().k_max} * layout.shape().k, layout.limits().hot_pages) {}
-
-        round_ref append(stream, const step_ref& step, const batch_ref& batch) { return dhisparse::append(step, arrays_, batch); }
-        void resolve(stream, const step_ref& step, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {
-            dhisparse::resolve<typename Policies::hot_index, typename Policies::replacement>(step, g, round, selection, out, scratch_);
+        /// slab, host (null: no host tier), table_memory: the three blocks of memory; they outlive the path.
+        step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
+            : layout_(layout), sizes_(tables), arrays_(max_requests, layout.limits().k_max, layout.n_groups(), layout.index().n_sources, tables.n_slots()),
+              scratch_(most_entries(layout), std::int64_t{layout.limits().k_max} * layout.shape().k, layout.limits().hot_pages) {
+            step_.tiers = {slab, host, layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups()};
+            step_.tables = sizes_.at(table_memory);
+            step_.groups = sizes_.groups().data();
+            step_.counts = &counts_;
+            step_.n_index_sources = layout.index().n_sources;
+            step_.k_max = layout.limits().k_max;
+            step_.page_positions = fast_divisor(static_cast<std::uint32_t>(layout.shape().page_positions));
+            std::fill_n(step_.tables.records, sizes_.n_slots(), slot_record{});
         }
-        void commit(stream, const step_ref& step, const round_ref& round, const std::int32_t* accepted) { dhisparse::commit(step, round, accepted); }
+        step_path(const step_path&) = delete; // the step refers into it
+        step_path& operator=(const step_path&) = delete;
+
+        round_ref append(stream, const batch_ref& batch) { return dhisparse::append(step_, arrays_, batch); }
+        void resolve(stream, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {
+            dhisparse::resolve<typename Policies::hot_index, typename Policies::replacement>(step_, g, round, selection, out, scratch_);
+        }
+        void commit(stream, const round_ref& round, const std::int32_t* accepted) { dhisparse::commit(step_, round, accepted); }
+        void apply(executor& executor, stream, const step_plan& plan) { executor.apply(plan, step_.tables, sizes_, layout_, step_.tiers); }
+
+        const step_ref& step() const { return step_; }
+        const tally& counts() const { return counts_; }
+        void reset_counts() { counts_ = {}; }
+        template <class T>
+        static T read(const T* at) { return *at; }
 
     private:
         static std::int64_t most_entries(const page_layout& layout) {
@@ -42,8 +61,12 @@ struct basic_host_backend {
             for (int g = 0; g < layout.n_groups(); ++g) most = std::max(most, layout.hot_entries(g));
             return most;
         }
+        page_layout layout_;
+        slot_table_layout sizes_;
         round_arrays arrays_;
         resolve_scratch scratch_;
+        tally counts_;
+        step_ref step_;
     };
 };
 

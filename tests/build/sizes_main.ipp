@@ -2,8 +2,13 @@
 #include <cstddef>
 #include <cstdio>
 
-#define SIZE(type) std::printf("%-50s size %zu align %zu\n", #type, sizeof(type), alignof(type));
-#define OFFSET(type, member) std::printf("%-50s at %zu\n", #type "::" #member, offsetof(type, member));
+template <class T>
+void print_size(const char* name) {
+    std::printf("%-60s size %zu align %zu\n", name, sizeof(T), alignof(T));
+}
+
+#define SIZE(...) print_size<__VA_ARGS__>(#__VA_ARGS__); // a template's arguments have commas
+#define OFFSET(type, member) std::printf("%-60s at %zu\n", #type "::" #member, offsetof(type, member));
 
 int main() {
 #include "build/sizes.ipp"

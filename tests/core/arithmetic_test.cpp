@@ -28,7 +28,8 @@ bool divides_right(const fast_divisor& by, std::uint64_t n) {
 std::vector<std::uint64_t> edges_of(std::uint64_t d) {
     const auto last = (end_of_range - 1) / d; // quotient of the largest number
     std::vector<std::uint64_t> edges{0, 1, end_of_range / 2, end_of_range - 1};
-    for (const std::uint64_t q : {std::uint64_t{1}, std::uint64_t{2}, last / 2, last - (last > 0), last})
+    for (const std::uint64_t q :
+         {std::uint64_t{1}, std::uint64_t{2}, last / 2, last - (last > 0), last})
         for (std::uint64_t n = q * d > 2 ? q * d - 2 : 0; n <= q * d + 2; ++n)
             if (n < end_of_range) edges.push_back(n);
     return edges;
@@ -37,7 +38,8 @@ std::vector<std::uint64_t> edges_of(std::uint64_t d) {
 std::size_t wrong_quotients(std::uint64_t d) {
     const fast_divisor by(static_cast<std::uint32_t>(d));
     std::size_t n_wrong = 0;
-    for (const auto n : edges_of(d)) n_wrong += !divides_right(by, n);
+    for (const auto n : edges_of(d))
+        n_wrong += !divides_right(by, n);
     return n_wrong;
 }
 
@@ -47,24 +49,29 @@ TEST_CASE("a fast divisor divides every small number by every small number", "[a
     std::size_t n_wrong = 0;
     for (std::uint32_t d = 1; d <= 1500; ++d) {
         const fast_divisor by(d);
-        for (std::uint32_t n = 0; n <= 4 * d + 3; ++n) n_wrong += !divides_right(by, n);
+        for (std::uint32_t n = 0; n <= 4 * d + 3; ++n)
+            n_wrong += !divides_right(by, n);
     }
     CHECK(n_wrong == 0);
 }
 
 TEST_CASE("a fast divisor is right at the edges of every quotient", "[arithmetic]") {
     std::size_t n_wrong = 0;
-    for (std::uint64_t d = 1; d <= 70'000; ++d) n_wrong += wrong_quotients(d);
+    for (std::uint64_t d = 1; d <= 70'000; ++d)
+        n_wrong += wrong_quotients(d);
     CHECK(n_wrong == 0);
 }
 
-TEST_CASE("a fast divisor is right around powers of two and for the largest divisors", "[arithmetic]") {
+TEST_CASE("a fast divisor is right around powers of two and for the largest divisors",
+          "[arithmetic]") {
     std::set<std::uint64_t> divisors;
     for (int bit = 1; bit <= 31; ++bit)
-        for (std::uint64_t d = (std::uint64_t{1} << bit) - 3; d <= (std::uint64_t{1} << bit) + 3; ++d)
+        for (std::uint64_t d = (std::uint64_t{1} << bit) - 3; d <= (std::uint64_t{1} << bit) + 3;
+             ++d)
             if (d >= 1 && d < end_of_range) divisors.insert(d);
     std::size_t n_wrong = 0;
-    for (const auto d : divisors) n_wrong += wrong_quotients(d);
+    for (const auto d : divisors)
+        n_wrong += wrong_quotients(d);
     CHECK(n_wrong == 0);
 }
 
@@ -74,7 +81,8 @@ TEST_CASE("a fast divisor divides random numbers by random divisors", "[arithmet
     std::size_t n_wrong = 0;
     for (int i = 0; i < 200'000; ++i) {
         const auto d = (random() % end_of_range) >> random() % 31;
-        n_wrong += !divides_right(fast_divisor(static_cast<std::uint32_t>(d + (d == 0))), random() % end_of_range);
+        n_wrong += !divides_right(fast_divisor(static_cast<std::uint32_t>(d + (d == 0))),
+                                  random() % end_of_range);
     }
     CHECK(n_wrong == 0);
 }
@@ -95,7 +103,8 @@ TEST_CASE("a fast divisor gives remainders and tells powers of two", "[arithmeti
     std::size_t n_wrong = 0;
     for (std::uint32_t d = 1; d <= 300; ++d) {
         const fast_divisor by(d);
-        for (std::uint32_t n = 0; n < 1000; ++n) n_wrong += by.remainder(n, by.quotient(n)) != n % d;
+        for (std::uint32_t n = 0; n < 1000; ++n)
+            n_wrong += by.remainder(n, by.quotient(n)) != n % d;
         n_wrong += by.is_power_of_two() != std::has_single_bit(d);
     }
     CHECK(n_wrong == 0);
@@ -121,8 +130,9 @@ TEST_CASE("ceil_div rounds up without overflow", "[arithmetic]") {
 TEST_CASE("a product that fits is exact, one that doesn't is refused by its name", "[arithmetic]") {
     CHECK(checked_mul(3'037'000'499, 3'037'000'499, "x") == 9'223'372'030'926'249'001);
     CHECK(checked_mul(least, 1, "x") == least);
-    CHECK(refusal<out_of_capacity>([] { checked_mul(3'037'000'500, 3'037'000'500, "slab bytes"); }) ==
-          "slab bytes: 3037000500 x 3037000500 exceeds 64 bits");
+    CHECK(refusal<out_of_capacity>([] {
+              checked_mul(3'037'000'500, 3'037'000'500, "slab bytes");
+          }) == "slab bytes: 3037000500 x 3037000500 exceeds 64 bits");
     CHECK_THROWS_AS(checked_mul(least, -1, "x"), out_of_capacity);
     CHECK_THROWS_AS(checked_mul(most, 2, "x"), out_of_capacity);
 }
@@ -140,7 +150,8 @@ TEST_CASE("the least common multiple is taken without an overflow on the way", "
     CHECK(checked_lcm(128, 656, "x") == 5248);
     CHECK(checked_lcm(1, 1, "x") == 1);
     CHECK(checked_lcm(most - 1, most - 1, "x") == most - 1); // the product alone would not fit
-    CHECK_THAT(refusal<out_of_capacity>([] { checked_lcm(most, most - 1, "row widths"); }), ContainsSubstring("row widths"));
+    CHECK_THAT(refusal<out_of_capacity>([] { checked_lcm(most, most - 1, "row widths"); }),
+               ContainsSubstring("row widths"));
 }
 
 TEST_CASE("rounding up goes to the next multiple or is refused", "[arithmetic]") {

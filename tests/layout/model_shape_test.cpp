@@ -2,8 +2,8 @@
 #include <dhisparse/layout/model_shape.hpp>
 
 #include "catch.hpp"
+#include "real_shapes.hpp"
 #include "refusal.hpp"
-#include "shapes.hpp"
 
 #include <limits>
 
@@ -48,8 +48,10 @@ TEST_CASE("k is positive", "[model_shape]") {
 }
 
 TEST_CASE("page_positions is positive", "[model_shape]") {
-    CHECK(after([](auto& s) { s.page_positions = 0; }) == "page_positions is 0, permitted: 1 to 16777216");
-    CHECK_THAT(after([](auto& s) { s.page_positions = 1 << 25; }), ContainsSubstring("page_positions is 33554432"));
+    CHECK(after([](auto& s) { s.page_positions = 0; }) ==
+          "page_positions is 0, permitted: 1 to 16777216");
+    CHECK_THAT(after([](auto& s) { s.page_positions = 1 << 25; }),
+               ContainsSubstring("page_positions is 33554432"));
 }
 
 TEST_CASE("there are sources, groups and announcements", "[model_shape]") {
@@ -59,39 +61,51 @@ TEST_CASE("there are sources, groups and announcements", "[model_shape]") {
 }
 
 TEST_CASE("a source's layer exists and writes one source", "[model_shape]") {
-    CHECK_THAT(after([](auto& s) { s.sources[1].layer = 3; }), ContainsSubstring("sources[1].layer is 3"));
-    CHECK_THAT(after([](auto& s) { s.sources[1].layer = -1; }), ContainsSubstring("sources[1].layer is -1"));
-    CHECK(after([](auto& s) { s.sources[2].layer = 1; }) == "sources[2].layer 1 has a source already");
+    CHECK_THAT(after([](auto& s) { s.sources[1].layer = 3; }),
+               ContainsSubstring("sources[1].layer is 3"));
+    CHECK_THAT(after([](auto& s) { s.sources[1].layer = -1; }),
+               ContainsSubstring("sources[1].layer is -1"));
+    CHECK(after([](auto& s) { s.sources[2].layer = 1; }) ==
+          "sources[2].layer 1 has a source already");
 }
 
 TEST_CASE("a source's row_bytes is positive", "[model_shape]") {
-    CHECK(after([](auto& s) { s.sources[0].row_bytes = 0; }) == "sources[0].row_bytes is 0, permitted: 1 to 2147483647");
-    CHECK_THAT(after([](auto& s) { s.sources[0].row_bytes = too_much; }), ContainsSubstring("sources[0].row_bytes"));
+    CHECK(after([](auto& s) { s.sources[0].row_bytes = 0; }) ==
+          "sources[0].row_bytes is 0, permitted: 1 to 2147483647");
+    CHECK_THAT(after([](auto& s) { s.sources[0].row_bytes = too_much; }),
+               ContainsSubstring("sources[0].row_bytes"));
 }
 
 TEST_CASE("a source's index_key_bytes is not negative", "[model_shape]") {
-    CHECK_THAT(after([](auto& s) { s.sources[1].index_key_bytes = -1; }), ContainsSubstring("sources[1].index_key_bytes is -1"));
-    CHECK_THAT(after([](auto& s) { s.sources[1].index_key_bytes = too_much; }), ContainsSubstring("sources[1].index_key_bytes"));
+    CHECK_THAT(after([](auto& s) { s.sources[1].index_key_bytes = -1; }),
+               ContainsSubstring("sources[1].index_key_bytes is -1"));
+    CHECK_THAT(after([](auto& s) { s.sources[1].index_key_bytes = too_much; }),
+               ContainsSubstring("sources[1].index_key_bytes"));
 }
 
 TEST_CASE("a source's boundary_bytes is not negative", "[model_shape]") {
-    CHECK_THAT(after([](auto& s) { s.sources[1].boundary_bytes = -1; }), ContainsSubstring("sources[1].boundary_bytes is -1"));
+    CHECK_THAT(after([](auto& s) { s.sources[1].boundary_bytes = -1; }),
+               ContainsSubstring("sources[1].boundary_bytes is -1"));
 }
 
 TEST_CASE("a source's alignment_bytes is not negative", "[model_shape]") {
-    CHECK_THAT(after([](auto& s) { s.sources[1].alignment_bytes = -1; }), ContainsSubstring("sources[1].alignment_bytes is -1"));
+    CHECK_THAT(after([](auto& s) { s.sources[1].alignment_bytes = -1; }),
+               ContainsSubstring("sources[1].alignment_bytes is -1"));
 }
 
 TEST_CASE("a source's positions_per_row divides the page", "[model_shape]") {
-    CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_row = 0; }), ContainsSubstring("sources[0].positions_per_row is 0"));
-    CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_row = 65; }), ContainsSubstring("sources[0].positions_per_row is 65"));
+    CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_row = 0; }),
+               ContainsSubstring("sources[0].positions_per_row is 0"));
+    CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_row = 65; }),
+               ContainsSubstring("sources[0].positions_per_row is 65"));
     CHECK(after([](auto& s) { s.sources[0].positions_per_row = 3; }) ==
           "sources[0].positions_per_row is 3, which does not divide page_positions 64");
 }
 
 TEST_CASE("a source's positions_per_index_key divides the page", "[model_shape]") {
     CHECK(after([](auto& s) { s.sources[0].positions_per_index_key = 4; }).empty());
-    CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_index_key = -4; }), ContainsSubstring("sources[0].positions_per_index_key is -4"));
+    CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_index_key = -4; }),
+               ContainsSubstring("sources[0].positions_per_index_key is -4"));
     CHECK_THAT(after([](auto& s) { s.sources[0].positions_per_index_key = 5; }),
                ContainsSubstring("sources[0].positions_per_index_key is 5, which does not divide"));
 }
@@ -110,7 +124,11 @@ TEST_CASE("a row's runs hold the row, and have sizes that make sense", "[model_s
     CHECK_THAT(runs({{0, 576, 0}}), ContainsSubstring("sources[0].runs: a run needs bytes > 0"));
     CHECK_THAT(runs({{0, 500, 576}}), ContainsSubstring("stride >= bytes"));
     CHECK_THAT(runs({{-16, 576, 576}}), ContainsSubstring("offset -16"));
-    CHECK_THAT(runs({{0, 512, 512}, {10'000, 16, 16}, {20'000, 16, 16}, {30'000, 16, 16}, {40'000, 16, 16}}),
+    CHECK_THAT(runs({{0, 512, 512},
+                     {10'000, 16, 16},
+                     {20'000, 16, 16},
+                     {30'000, 16, 16},
+                     {40'000, 16, 16}}),
                ContainsSubstring("sources[0].runs: 5 runs, permitted: 1 to 4"));
 }
 
@@ -120,8 +138,10 @@ TEST_CASE("runs of one block may not overlap", "[model_shape]") {
     };
     CHECK(runs({{0, 512, 512}, {32 * 512 - 1, 64, 64}}) ==
           "sources[0].runs: the run at 0 ends at 16384, inside the run at 16383");
-    CHECK_THAT(runs({{32 * 512 - 1, 64, 64}, {0, 512, 512}}), ContainsSubstring("inside the run at 16383"));
-    CHECK_THAT(runs({{0, 288, 288}, {0, 288, 288}}), ContainsSubstring("sources[0].runs: the run at 0")); // from one start
+    CHECK_THAT(runs({{32 * 512 - 1, 64, 64}, {0, 512, 512}}),
+               ContainsSubstring("inside the run at 16383"));
+    CHECK_THAT(runs({{0, 288, 288}, {0, 288, 288}}),
+               ContainsSubstring("sources[0].runs: the run at 0")); // from one start
 }
 
 TEST_CASE("runs beyond 64 bits are refused", "[model_shape]") {
@@ -138,8 +158,10 @@ TEST_CASE("runs beyond 64 bits are refused", "[model_shape]") {
 
 TEST_CASE("a group names sources, each of them once", "[model_shape]") {
     CHECK(after([](auto& s) { s.groups[1].clear(); }) == "groups[1] has no layer");
-    CHECK(after([](auto& s) { s.groups[1].push_back(9); }) == "groups[1] names layer 9, which has no source");
-    CHECK(after([](auto& s) { s.groups[1].push_back(0); }) == "groups[1] names layer 0, which is in groups[0] already");
+    CHECK(after([](auto& s) { s.groups[1].push_back(9); }) ==
+          "groups[1] names layer 9, which has no source");
+    CHECK(after([](auto& s) { s.groups[1].push_back(0); }) ==
+          "groups[1] names layer 0, which is in groups[0] already");
     CHECK(after([](auto& s) { s.groups[1] = {1}; }) == "sources[2] (layer 2) is in no group");
 }
 
@@ -150,20 +172,29 @@ TEST_CASE("sources of a group have equal rows", "[model_shape]") {
     CHECK_THAT(after([](auto& s) { s.sources[2].runs = {{0, 576, 576}}; }), differs);
     CHECK_THAT(after([](auto& s) { s.sources[2].partial_readable = true; }), differs);
     CHECK_THAT(after([](auto& s) { s.sources[2].alignment_bytes = 576; }), differs);
-    CHECK(after([](auto& s) { s.sources[2].index_key_bytes = 64; }).empty()); // keys are a source's own
+    CHECK(after([](auto& s) {
+              s.sources[2].index_key_bytes = 64;
+          }).empty()); // keys are a source's own
 }
 
 TEST_CASE("an announcement names a layer, a group and consumers", "[model_shape]") {
-    CHECK(after([](auto& s) { s.announcements[1].layer = 3; }) == "announcements[1].layer is 3, permitted: 0 to 2");
-    CHECK(after([](auto& s) { s.announcements[1].group = 2; }) == "announcements[1].group is 2, permitted: 0 to 1");
-    CHECK(after([](auto& s) { s.announcements[1].consumers.clear(); }) == "announcements[1].consumers is empty");
-    CHECK_THAT(after([](auto& s) { s.announcements[1].consumers = {1, 7}; }), ContainsSubstring("announcements[1].consumers is 7"));
+    CHECK(after([](auto& s) { s.announcements[1].layer = 3; }) ==
+          "announcements[1].layer is 3, permitted: 0 to 2");
+    CHECK(after([](auto& s) { s.announcements[1].group = 2; }) ==
+          "announcements[1].group is 2, permitted: 0 to 1");
+    CHECK(after([](auto& s) { s.announcements[1].consumers.clear(); }) ==
+          "announcements[1].consumers is empty");
+    CHECK_THAT(after([](auto& s) {
+                   s.announcements[1].consumers = {1, 7};
+               }),
+               ContainsSubstring("announcements[1].consumers is 7"));
 }
 
 TEST_CASE("announcements come in layer order", "[model_shape]") {
     CHECK(after([](auto& s) { std::swap(s.announcements[0], s.announcements[1]); }) ==
           "announcements[1].layer is 0; announcements come in ascending layer order");
-    CHECK_THAT(after([](auto& s) { s.announcements[1].layer = 0; }), ContainsSubstring("ascending"));
+    CHECK_THAT(after([](auto& s) { s.announcements[1].layer = 0; }),
+               ContainsSubstring("ascending"));
 }
 
 TEST_CASE("two announcements may choose from one group", "[model_shape]") {
@@ -172,10 +203,12 @@ TEST_CASE("two announcements may choose from one group", "[model_shape]") {
 
 TEST_CASE("there is one pass a group, or none is named", "[model_shape]") {
     CHECK(after([](auto& s) { s.passes = {pass::target, pass::draft}; }).empty());
-    CHECK(after([](auto& s) { s.passes = {pass::target}; }) == "passes has 1 entries, groups has 2");
+    CHECK(after([](auto& s) { s.passes = {pass::target}; }) ==
+          "passes has 1 entries, groups has 2");
 }
 
-TEST_CASE("a consumer reads its own lane, or the first lane where it writes none of the group", "[model_shape]") {
+TEST_CASE("a consumer reads its own lane, or the first lane where it writes none of the group",
+          "[model_shape]") {
     auto shape = good();
     shape.layers = 4; // layer 3 has no source: it reuses
     shape.announcements[1].consumers = {1, 2, 3};

@@ -4,8 +4,8 @@
 #include <dhisparse/policy/layout/source_planes.hpp>
 
 #include "catch.hpp"
+#include "real_shapes.hpp"
 #include "refusal.hpp"
-#include "shapes.hpp"
 
 using namespace dhisparse;
 using Catch::Matchers::ContainsSubstring;
@@ -14,22 +14,27 @@ using dhisparse_test::shape_of;
 
 namespace {
 
-page_layout page_major_of(const model_shape& shape, std::int64_t n_pages = 16, std::int64_t hot_pages = 64) {
-    return page_layout::make<page_major>(shape, {.n_pages = n_pages, .hot_pages = hot_pages, .k_max = 1});
+page_layout page_major_of(const model_shape& shape, std::int64_t n_pages = 16,
+                          std::int64_t hot_pages = 64) {
+    return page_layout::make<page_major>(shape,
+                                         {.n_pages = n_pages, .hot_pages = hot_pages, .k_max = 1});
 }
 
 double padding(const page_layout& layout) {
-    return static_cast<double>(layout.page_bytes() - layout.payload_bytes()) / static_cast<double>(layout.payload_bytes());
+    return static_cast<double>(layout.page_bytes() - layout.payload_bytes()) /
+           static_cast<double>(layout.payload_bytes());
 }
 
 /// Bytes lost a page of index blocks, as a share of the keys in it.
 double pitch_padding(const page_layout& layout, std::int64_t block_bytes) {
-    return static_cast<double>(layout.index().pitch_bytes - block_bytes) / static_cast<double>(block_bytes);
+    return static_cast<double>(layout.index().pitch_bytes - block_bytes) /
+           static_cast<double>(block_bytes);
 }
 
 } // namespace
 
-TEST_CASE("GLM-5.3's pages lose at most 2 % to padding and none to the index pitch", "[page_layout]") {
+TEST_CASE("GLM-5.3's pages lose at most 2 % to padding and none to the index pitch",
+          "[page_layout]") {
     const auto row_bytes = GENERATE(576, 656);
     CAPTURE(row_bytes);
     const auto layout = page_major_of(dhisparse_test::glm_5_3(row_bytes));
@@ -55,8 +60,10 @@ TEST_CASE("GLM-5.3's figures are those of the page layout", "[page_layout]") {
     CHECK(layout.hot_entries(0) == 4'096);
 }
 
-TEST_CASE("source_planes gives GLM-5.3 packed planes and one block row a location", "[page_layout]") {
-    const auto layout = page_layout::make<source_planes>(dhisparse_test::glm_5_3(576), {.n_pages = 100, .hot_pages = 64});
+TEST_CASE("source_planes gives GLM-5.3 packed planes and one block row a location",
+          "[page_layout]") {
+    const auto layout = page_layout::make<source_planes>(dhisparse_test::glm_5_3(576),
+                                                         {.n_pages = 100, .hot_pages = 64});
     CHECK(layout.page_bytes() == layout.payload_bytes());
     CHECK(layout.group(20).locations_per_page == 64);
     CHECK(layout.lanes()[1].base_bytes == 100 * 64 * 576);
@@ -64,8 +71,10 @@ TEST_CASE("source_planes gives GLM-5.3 packed planes and one block row a locatio
     CHECK(64 * 576 % layout.index().pitch_bytes == 0);
 }
 
-TEST_CASE("rows with their scales behind them stay under 2 % of padding at an alignment of 576", "[page_layout]") {
-    const auto layout = page_major_of(shape_of(256, 512, {{dhisparse_test::row_with_scales(256, 4, 576), 4}}));
+TEST_CASE("rows with their scales behind them stay under 2 % of padding at an alignment of 576",
+          "[page_layout]") {
+    const auto layout =
+        page_major_of(shape_of(256, 512, {{dhisparse_test::row_with_scales(256, 4, 576), 4}}));
     const auto& lane = layout.lanes()[1];
     CHECK(lane.n_runs == 2);
     CHECK(lane.block_stride_bytes % 576 == 0);
@@ -75,14 +84,16 @@ TEST_CASE("rows with their scales behind them stay under 2 % of padding at an al
 }
 
 TEST_CASE("584-byte rows are 592 bytes on the host", "[page_layout]") {
-    const auto layout = page_major_of(shape_of(64, 64, {{dhisparse_test::row_with_scales(64, 1, 0), 3}}));
+    const auto layout =
+        page_major_of(shape_of(64, 64, {{dhisparse_test::row_with_scales(64, 1, 0), 3}}));
     CHECK(layout.group(0).host_lane_bytes == 592);
     CHECK(layout.group(0).host_row_bytes == 3 * 592);
     CHECK(layout.host_page_bytes() == 64 * 3 * 592);
 }
 
 TEST_CASE("rows of 64 KiB take no padding", "[page_layout]") {
-    const auto layout = page_major_of(shape_of(128, 16, {{{.row_bytes = 64 * KiB, .positions_per_row = 128}, 2}}), 16, 2);
+    const auto layout = page_major_of(
+        shape_of(128, 16, {{{.row_bytes = 64 * KiB, .positions_per_row = 128}, 2}}), 16, 2);
     CHECK(layout.page_bytes() == 2 * 64 * KiB);
     CHECK(layout.lanes()[1].rows_per_block.divisor == 1);
     CHECK(layout.lanes()[1].base_bytes == 64 * KiB);
@@ -90,7 +101,8 @@ TEST_CASE("rows of 64 KiB take no padding", "[page_layout]") {
 }
 
 TEST_CASE("keys and values of a row lie in two runs of its block", "[page_layout]") {
-    const auto layout = page_major_of(shape_of(64, 64, {{dhisparse_test::row_with_keys_and_values(64, 512), 2}}));
+    const auto layout =
+        page_major_of(shape_of(64, 64, {{dhisparse_test::row_with_keys_and_values(64, 512), 2}}));
     const auto& lane = layout.lanes()[1];
     const auto at = layout.group(0).at(gpu_page{3}, 5);
     CHECK(lane.offset_bytes(at, 0) == 3 * layout.page_bytes() + lane.base_bytes + 5 * 512);
@@ -118,7 +130,8 @@ TEST_CASE("a page may have no index keys at all", "[page_layout]") {
 
 TEST_CASE("index layers come in source order", "[page_layout]") {
     const auto layout = page_major_of(dhisparse_test::glm_5_3(576));
-    CHECK(std::vector<int>(layout.index_layers().begin(), layout.index_layers().begin() + 4) == std::vector<int>{0, 1, 2, 6});
+    CHECK(std::vector<int>(layout.index_layers().begin(), layout.index_layers().begin() + 4) ==
+          std::vector<int>{0, 1, 2, 6});
 }
 
 TEST_CASE("a layer finds its lane, and one without a source is refused", "[page_layout]") {
@@ -129,7 +142,8 @@ TEST_CASE("a layer finds its lane, and one without a source is refused", "[page_
     const auto layout = page_major_of(shape);
     CHECK(layout.lane_of_layer(1) == 0);
     CHECK(layout.lane_of_layer(0) == 1);
-    CHECK(refusal([&] { (void)layout.lane_of_layer(2); }) == "layer 2 writes no source of this shape");
+    CHECK(refusal([&] { (void)layout.lane_of_layer(2); }) ==
+          "layer 2 writes no source of this shape");
 }
 
 TEST_CASE("a view ends inside the slab and addresses the last row of every lane", "[page_layout]") {
@@ -148,7 +162,8 @@ TEST_CASE("a view ends inside the slab and addresses the last row of every lane"
     }
 }
 
-TEST_CASE("visible rows are the finished ones, or also the unfinished one where that is readable", "[page_layout]") {
+TEST_CASE("visible rows are the finished ones, or also the unfinished one where that is readable",
+          "[page_layout]") {
     group_placement group;
     group.positions_per_row = 4;
     CHECK(group.visible_rows(0) == 0);
@@ -164,9 +179,12 @@ TEST_CASE("visible rows are the finished ones, or also the unfinished one where 
 
 TEST_CASE("limits out of range are refused by their names", "[page_layout]") {
     const auto shape = shape_of(64, 64, {{{.row_bytes = 576}, 1}});
-    const auto with = [&](layout_limits limits) { return refusal([&] { page_layout::make<page_major>(shape, limits); }); };
+    const auto with = [&](layout_limits limits) {
+        return refusal([&] { page_layout::make<page_major>(shape, limits); });
+    };
     CHECK(with({.n_pages = 0}) == "n_pages is 0, permitted: 1 to 2147483647");
-    CHECK_THAT(with({.n_pages = std::int64_t{1} << 31}), ContainsSubstring("n_pages is 2147483648"));
+    CHECK_THAT(with({.n_pages = std::int64_t{1} << 31}),
+               ContainsSubstring("n_pages is 2147483648"));
     CHECK(with({.n_pages = 1, .hot_pages = -1}) == "hot_pages is -1, permitted: 0 to 65534");
     CHECK(with({.n_pages = 1, .k_max = 0}) == "k_max is 0, permitted: 1 to 65534");
 }
@@ -174,28 +192,40 @@ TEST_CASE("limits out of range are refused by their names", "[page_layout]") {
 TEST_CASE("hot entries and one round's selections are at most 65,534 together", "[page_layout]") {
     const auto shape = shape_of(64, 2046, {{{.row_bytes = 576}, 1}});
     const auto with = [&](std::int64_t hot_pages, int k_max) {
-        return refusal([&] { page_layout::make<page_major>(shape, {.n_pages = 1, .hot_pages = hot_pages, .k_max = k_max}); });
+        return refusal([&] {
+            page_layout::make<page_major>(shape,
+                                          {.n_pages = 1, .hot_pages = hot_pages, .k_max = k_max});
+        });
     };
     CHECK(with(992, 1).empty()); // 63,488 + 2,046
-    CHECK(with(993, 1) == "group 0 needs hot entries + k_max x k = 63552 + 1 x 2046 = 65598, permitted: up to 65534");
+    CHECK(
+        with(993, 1) ==
+        "group 0 needs hot entries + k_max x k = 63552 + 1 x 2046 = 65598, permitted: up to 65534");
     CHECK_THAT(with(992, 2), ContainsSubstring("63488 + 2 x 2046 = 67580"));
 }
 
 TEST_CASE("widths without a small common multiple are sent to source_planes", "[page_layout]") {
-    const auto shape = shape_of(64, 64, {{{.row_bytes = 352}, 1}, {{.row_bytes = 368}, 1}, {{.row_bytes = 656}, 1}});
-    CHECK_THAT(refusal([&] { page_major_of(shape); }), ContainsSubstring("use layout source_planes"));
-    CHECK(page_layout::make<source_planes>(shape, {.n_pages = 16}).payload_bytes() == 64 * (352 + 368 + 656));
+    const auto shape = shape_of(
+        64, 64, {{{.row_bytes = 352}, 1}, {{.row_bytes = 368}, 1}, {{.row_bytes = 656}, 1}});
+    CHECK_THAT(refusal([&] { page_major_of(shape); }),
+               ContainsSubstring("use layout source_planes"));
+    CHECK(page_layout::make<source_planes>(shape, {.n_pages = 16}).payload_bytes() ==
+          64 * (352 + 368 + 656));
 }
 
 TEST_CASE("index keys that no block of the planes holds are left to the engine", "[page_layout]") {
-    const auto shape = shape_of(64, 64, {{{.row_bytes = 576, .index_key_bytes = 132}, 1}, {{.row_bytes = 656}, 1}});
-    CHECK_THAT(refusal([&] { page_layout::make<source_planes>(shape, {.n_pages = 16}); }), ContainsSubstring("index_key_bytes 0"));
+    const auto shape = shape_of(
+        64, 64, {{{.row_bytes = 576, .index_key_bytes = 132}, 1}, {{.row_bytes = 656}, 1}});
+    CHECK_THAT(refusal([&] { page_layout::make<source_planes>(shape, {.n_pages = 16}); }),
+               ContainsSubstring("index_key_bytes 0"));
 }
 
 TEST_CASE("bytes beyond 64 bits are refused, not wrapped", "[page_layout]") {
     const auto huge = shape_of(1 << 24, 1, {{{.row_bytes = (std::int64_t{1} << 31) - 128}, 300}});
-    CHECK_THAT(refusal<error>([&] { page_layout::make<source_planes>(huge, {.n_pages = 1}); }), ContainsSubstring("exceeds 64 bits"));
-    CHECK_THAT(refusal<error>([&] { page_layout::make<page_major>(huge, {.n_pages = 1}); }), ContainsSubstring("exceeds 64 bits"));
+    CHECK_THAT(refusal<error>([&] { page_layout::make<source_planes>(huge, {.n_pages = 1}); }),
+               ContainsSubstring("exceeds 64 bits"));
+    CHECK_THAT(refusal<error>([&] { page_layout::make<page_major>(huge, {.n_pages = 1}); }),
+               ContainsSubstring("exceeds 64 bits"));
 }
 
 TEST_CASE("index block numbers beyond 31 bits are refused, not wrapped", "[page_layout]") {
@@ -204,6 +234,7 @@ TEST_CASE("index block numbers beyond 31 bits are refused, not wrapped", "[page_
     const auto layout = page_major_of(shape, fits);
     CHECK(layout.index().blocks_per_page == 64);
     CHECK(layout.index_block(gpu_page{static_cast<std::int32_t>(fits - 1)}, 63) == fits * 64 - 1);
-    CHECK(refusal([&] { page_major_of(shape, fits + 1); }) ==
-          "the pool has 2147483648 index blocks of 16 bytes, permitted: 2147483647; use fewer pages");
+    CHECK(
+        refusal([&] { page_major_of(shape, fits + 1); }) ==
+        "the pool has 2147483648 index blocks of 16 bytes, permitted: 2147483647; use fewer pages");
 }

@@ -1,4 +1,5 @@
-/// Memory at whose edge lies a page that can't be touched, and memory that costs nothing until it is.
+/// Memory at whose edge lies a page that can't be touched, and memory that costs nothing until it
+/// is.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +18,8 @@ namespace dhisparse_test {
 class sparse_memory {
 public:
     explicit sparse_memory(std::size_t bytes) : bytes_(bytes) {
-        auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED) throw std::bad_alloc();
         data_ = static_cast<std::byte*>(at);
     }
@@ -44,11 +46,13 @@ public:
     enum class edge { begins, ends };
 
     explicit guarded_array(std::size_t n, edge touches = edge::ends)
-        : n_(n), inner_((n * sizeof(T) + page() - 1) / page() * page()), memory_(inner_ + 2 * page()) {
+        : n_(n), inner_((n * sizeof(T) + page() - 1) / page() * page()),
+          memory_(inner_ + 2 * page()) {
         auto* first = memory_.data() + page();
         mprotect(memory_.data(), page(), PROT_NONE);
         mprotect(first + inner_, page(), PROT_NONE);
-        data_ = reinterpret_cast<T*>(touches == edge::begins ? first : first + inner_ - n * sizeof(T));
+        data_ =
+            reinterpret_cast<T*>(touches == edge::begins ? first : first + inner_ - n * sizeof(T));
     }
 
     T* data() const { return data_; }

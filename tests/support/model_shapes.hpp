@@ -13,7 +13,7 @@ namespace dhisparse_test {
 
 struct plain_shape_options {
     int page_positions = 4, k = 4, lanes = 1, m = 1;
-    std::int64_t row_bytes = 16, index_key_bytes = 0;
+    std::int64_t row_bytes = 128, index_key_bytes = 0;
 };
 
 /// One group; its lanes are layers 0, 1, …; layer 0 announces for all of them.

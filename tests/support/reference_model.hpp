@@ -72,7 +72,7 @@ public:
     void finish_import(model_request& r);
     void finish(model_request& r);
     void before_advance(const std::vector<dh::ticket>& completed);
-    void after_advance(const dh::step_plan& plan, const std::vector<dh::ticket>& completed, const std::vector<dh::frontier_report>& reports);
+    void after_advance(const dh::step_plan& plan, const std::vector<dh::frontier_report>& reports);
 
     // ---- what must hold
     void check_counts() const;
@@ -135,7 +135,7 @@ private:
     // ---- one plan, in this order
     void read_plan(const dh::step_plan& plan);
     void take_promised_ids(const dh::step_plan& plan);
-    void settle(const std::vector<dh::ticket>& completed, const std::vector<dh::frontier_report>& reports);
+    void settle(const std::vector<dh::frontier_report>& reports);
     void settle_pages(model_request& r);
     void keep_or_unmap(model_request& r, int page);
     void let_ended_go();

@@ -139,17 +139,17 @@ inline reference_model::need reference_model::need_of(int positions, int growth)
 inline dh::fit reference_model::fits(int positions, int growth) const {
     using enum dh::verdict;
     const auto n = need_of(positions, growth);
-    const auto now = counts();
-    if (n.pages > now.capacity) return {never, 0, "GPU pages"};
+    const auto held = counts();
+    if (n.pages > held.capacity) return {never, 0, "GPU pages"};
     if (n.host_pages > static_cast<int>(host_.size())) return {never, 0, "host pages"};
     if (n.run > it_.region_bytes()) return {never, 0, "metadata"};
     const auto live = std::count_if(requests.begin(), requests.end(), [](const auto& r) { return !r.second.ended; });
     if (live == options_.slots) return {later, 0, "slots"};
     if (n.host_pages > static_cast<int>(host_.size()) - n_held_host()) return {later, 0, "host pages"};
     if (!free_run(n.run)) return {later, 0, "metadata"};
-    const int lacking = n.pages - now.free;
-    if (lacking <= 0) return {dh::verdict::now, 0, ""};
-    if (lacking <= now.optional) return {after_reclaiming, lacking, "GPU pages"};
+    const int lacking = n.pages - held.free;
+    if (lacking <= 0) return {now, 0, ""};
+    if (lacking <= held.optional) return {after_reclaiming, lacking, "GPU pages"};
     return {later, 0, "GPU pages"};
 }
 
@@ -211,7 +211,9 @@ inline bool reference_model::gives_import_page(model_request& r, int page, dh::g
     if (!boundary && options_.host_pages > 0 && free > options_.reserve) at.optional = true;
     else {
         const bool keeps_one = !boundary && r.prompt % p() != 0 && r.pages[r.prompt / p()].gpu < 0 && r.quota > 1;
-        if (r.held >= r.quota - (keeps_one ? 1 : 0) && (keeps_one || free <= 0)) return false;
+        if (r.held >= r.quota - (keeps_one ? 1 : 0)) return false;
+        for (int before = 0; boundary && r.quota == 1 && before < page; ++before) // it would keep the only page of the window
+            if (r.pages[before].gpu < 0 && r.pages[before].copied != dh::durability::durable) return false;
         ++r.held;
         at.whole_copy = boundary;
     }

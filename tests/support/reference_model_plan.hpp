@@ -24,13 +24,13 @@ inline void reference_model::before_advance(const std::vector<dh::ticket>& compl
     }
 }
 
-inline void reference_model::after_advance(const dh::step_plan& plan, const std::vector<dh::ticket>& completed, const std::vector<dh::frontier_report>& reports) {
+inline void reference_model::after_advance(const dh::step_plan& plan, const std::vector<dh::frontier_report>& reports) {
     optional_before_ = counts().optional;
     n_grown_ = 0;
     leaving_ = {};
     read_plan(plan);
     take_promised_ids(plan);
-    settle(completed, reports);
+    settle(reports);
     let_ended_go();
     grow(plan);
     apply(plan);
@@ -46,6 +46,7 @@ inline void reference_model::read_plan(const dh::step_plan& plan) {
     owners_.clear();
     promised_.clear();
     auto owner = on_device;
+    std::set<std::pair<int, int>> indexes; // (uid, number) of this plan: an extended table is told its last page again
     for (const auto& e : plan.edits) {
         expect(e.slot >= 0 && e.slot < options_.slots, "edit of slot ", e.slot);
         if (e.what == dh::edit::kind::open) {
@@ -59,7 +60,7 @@ inline void reference_model::read_plan(const dh::step_plan& plan) {
         const auto& r = requests.at(uid);
         const bool fresh = !r.opened;
         using kind = dh::edit::kind;
-        promised_.push_back(fresh && (e.what == kind::hot_page || (e.what == kind::index_page && e.index < r.first_indexes) ||
+        promised_.push_back(fresh && (e.what == kind::hot_page || (e.what == kind::index_page && e.index < r.first_indexes && indexes.insert({uid, e.index}).second) ||
                                       (e.what == kind::host_map && e.index < r.first_hosts)));
         if (e.what == kind::host_map && !promised_.back()) host_maps_[{uid, e.index}] = static_cast<int>(e.value);
         if (e.what == kind::map && e.value < 0) unmaps_.insert({uid, e.index});
@@ -91,20 +92,18 @@ inline void reference_model::take_promised_ids(const dh::step_plan& plan) {
     expect_equal(unknown_host_, 0, "host pages that an admission took and no plan named");
 }
 
-inline void reference_model::settle(const std::vector<dh::ticket>& completed, const std::vector<dh::frontier_report>& reports) {
-    for (const auto id : completed) {
-        const auto copy = done_copies_.find(id);
-        if (copy == done_copies_.end()) continue;
-        const auto at = requests.find(copy->second.uid);
+inline void reference_model::settle(const std::vector<dh::frontier_report>& reports) {
+    for (const auto& [id, copy] : done_copies_) { // in ticket order, whatever the order in which they were named
+        const auto at = requests.find(copy.uid);
         if (at == requests.end() || at->second.ended) continue;
-        at->second.pages[copy->second.page].copied = dh::durability::durable;
-        keep_or_unmap(at->second, copy->second.page);
+        at->second.pages[copy.page].copied = dh::durability::durable;
+        keep_or_unmap(at->second, copy.page);
         if (!at->second.importing) settle_pages(at->second);
     }
     for (const auto& report : reports) {
         auto* r = live_in(report.slot.index);
         if (!r || !(r->id == report.slot)) continue;
-        r->known = report.frontier;
+        r->known = std::max(r->known, report.frontier);
         settle_pages(*r);
     }
 }
@@ -163,7 +162,8 @@ inline void reference_model::grow(const dh::step_plan& plan) {
         const auto& e = plan.edits[i];
         auto& r = requests.at(owners_[i]);
         if (promised_[i] || r.ended || e.value < 0) continue;
-        if (e.what == kind::index_page && e.index >= static_cast<int>(r.index.size())) {
+        if (e.what == kind::index_page) {
+            if (e.index + 1 == static_cast<int>(r.index.size()) && e.value == r.index.back()) continue; // told again
             expect_equal(e.index, static_cast<int>(r.index.size()), "number of an index page of ", name(r));
             take_gpu(static_cast<int>(e.value), name(r));
             r.index.push_back(static_cast<int>(e.value));
@@ -293,6 +293,7 @@ inline void reference_model::check_tables() const {
 /// Below it every row generated since the import has its host copy, as far as the host knows.
 inline int reference_model::durable_positions(const model_request& r) const {
     if (r.importing) return 0;
+    if (options_.host_pages == 0) return r.prompt;
     int out = r.known;
     for (int page = pages_of(r.known); page-- > pages_of(r.prompt);) {
         const auto& at = r.pages[page];

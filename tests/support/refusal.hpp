@@ -7,7 +7,8 @@
 
 namespace dhisparse_test {
 
-/// The message of the Error that the call throws; empty where it throws nothing. Others pass through.
+/// The message of the Error that the call throws; empty where it throws nothing. Others pass
+/// through.
 template <class Error = dhisparse::invalid_argument, class Call>
 std::string refusal(Call call) {
     try {

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +23,10 @@ inline std::filesystem::path data_dir() {
 }
 
 inline bytes read_bytes(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    bytes all(std::filesystem::file_size(file));
+    std::ifstream(file, std::ios::binary)
+        .read(reinterpret_cast<char*>(all.data()), static_cast<std::streamsize>(all.size()));
+    return all;
 }
 
 inline bytes story(std::size_t offset, std::size_t length) {

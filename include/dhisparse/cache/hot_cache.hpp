@@ -62,13 +62,11 @@ template <hot_index_policy Index, replacement_policy Replacement>
 class hot_cache {
 public:
     /// rows: the history's length, [1, 2^31). entries: B; codes: B + the most rows that one access selects, <= 65,534.
+    /// Throws invalid_argument where one of them is out of range.
     hot_cache(std::int64_t rows, std::int32_t entries, std::int32_t codes)
-        : codes_(codes), index_(static_cast<std::size_t>(rows * Index::bytes_per_row + Index::fixed_bytes(codes)), std::byte{0xFF}),
+        : codes_(checked_codes(rows, entries, codes)), index_(static_cast<std::size_t>(rows * Index::bytes_per_row + Index::fixed_bytes(codes)), std::byte{0xFF}),
           used_(size(entries)), entered_(size(entries)), row_of_(size(entries), -1), candidates_(size(entries)),
-          missing_(size(codes)), victims_(size(entries)) {
-        require_in<std::int64_t>(rows, 1, INT32_MAX, "rows");
-        require_in(codes, entries + 1, 65534, "codes");
-    }
+          missing_(size(codes)), victims_(size(entries)) {}
     hot_cache(hot_cache&&) = default;
     hot_cache& operator=(hot_cache&&) = default;
 
@@ -106,6 +104,13 @@ public:
     }
 
 private:
+    /// codes, before anything is allocated for sizes that are wrong.
+    static std::int32_t checked_codes(std::int64_t rows, std::int32_t entries, std::int32_t codes) {
+        require_in<std::int64_t>(rows, 1, INT32_MAX, "rows");
+        require_in(entries, 0, 65533, "entries");
+        require_in(codes, entries + 1, 65534, "codes");
+        return codes;
+    }
     static std::size_t size(std::int32_t n) { return static_cast<std::size_t>(n); }
     std::int64_t codes_;
     stamp clock_ = 0;

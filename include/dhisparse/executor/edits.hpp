@@ -22,7 +22,7 @@ inline void apply_index_page(const slot_tables_ref& tables, const page_layout& l
 }
 
 inline void apply_open(const slot_tables_ref& tables, const slot_table_layout& sizes, const edit& e) {
-    tables.records[e.slot] = {.live = 1, .n_pages = e.index, .positions = 0, .frontier = 0, .tail_page = 0, .reserved = 0, .run_bytes = e.value};
+    tables.records[e.slot] = {.live = 1, .n_pages = e.index, .positions = 0, .frontier = 0, .tail_page = 0, .slot = 0, .run_bytes = e.value};
     sizes.clear(tables, e.slot);
 }
 

@@ -71,6 +71,8 @@ public:
     std::int32_t durable_positions(slot_id slot) const;
     /// [pages of the slot] gpu page of each page that is mapped or being imported, or none.
     std::vector<gpu_page> page_table(slot_id slot) const;
+    /// [pages] index table of the i-th source with index keys in the slot's run of the region.
+    const std::int32_t* index_table(slot_id slot, int i, const std::byte* region) const;
 
 private:
     struct page_state {
@@ -123,6 +125,8 @@ private:
     bool give_index_pages(std::int32_t s, std::int64_t position_pages);
     bool give_host_page(std::int32_t s, std::int32_t page);
     bool give_import_page(std::int32_t s, std::int32_t page);
+    bool keeps_last_for_boundary(const slot_state& slot) const;
+    bool may_take_boundary(const slot_state& slot) const;
     void say(edit::kind what, std::int32_t slot, std::int64_t value, std::int32_t index = 0) { next_.edits.push_back({what, slot, index, value}); }
 
     // steps

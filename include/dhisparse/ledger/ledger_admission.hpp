@@ -116,6 +116,8 @@ inline bool ledger::try_extend(slot_id id, std::int64_t positions) {
         slot.run = *run;
         slot.map_pages = map_pages;
         slot.pages.resize(static_cast<std::size_t>(map_pages));
+        if (!slot.index.empty()) // its last blocks may serve pages that the shorter index tables had no entry for
+            say(edit::kind::index_page, id.index, number(slot.index.back()), static_cast<std::int32_t>(slot.index.size()) - 1);
     }
     slot.positions = positions;
     say(edit::kind::positions, id.index, positions);

@@ -42,25 +42,37 @@ inline bool ledger::give_host_page(std::int32_t s, std::int32_t page) {
 }
 
 /// An optional page while the grant rule allows it, else one of the slot's own: a window that is backed
-/// up and used again. The boundary page is the slot's own, and the window leaves one for it.
+/// up and used again, never the reserve. The boundary page is the slot's own, and the window leaves one for it.
 inline bool ledger::give_import_page(std::int32_t s, std::int32_t page) {
     auto& slot = slots_[static_cast<std::size_t>(s)];
     auto& at = slot.pages[static_cast<std::size_t>(page)];
     if (at.gpu != gpu_page::none || at.copied == durability::durable) return at.gpu != gpu_page::none;
-    const auto p = layout_.shape().page_positions;
-    const bool boundary = page == slot.prompt / p;
+    const bool boundary = page == slot.prompt / layout_.shape().page_positions;
     if (!boundary && host_.capacity() > 0 && unpromised() > config_.reserve_pages) {
         at.gpu = *gpu_.take();
         at.optional = true;
         ++optional_;
         return true;
     }
-    const bool awaits_boundary = slot.prompt % p != 0 && slot.pages[static_cast<std::size_t>(slot.prompt / p)].gpu == gpu_page::none;
-    if (!boundary && awaits_boundary && slot.tail_quota > 1 && slot.tail_held >= slot.tail_quota - 1) return false;
-    const auto taken = take_tail(slot);
-    if (taken) at.gpu = *taken;
+    if (slot.tail_held >= slot.tail_quota || (boundary ? !may_take_boundary(slot) : keeps_last_for_boundary(slot))) return false;
+    at.gpu = *take_tail(slot);
     at.whole_copy = boundary;
-    return taken.has_value();
+    return true;
+}
+
+/// Whether the one page that a window has left is for the boundary page.
+inline bool ledger::keeps_last_for_boundary(const slot_state& slot) const {
+    const auto p = layout_.shape().page_positions;
+    const bool waits = slot.prompt % p != 0 && slot.pages[static_cast<std::size_t>(slot.prompt / p)].gpu == gpu_page::none;
+    return waits && slot.tail_quota > 1 && slot.tail_held >= slot.tail_quota - 1;
+}
+
+/// The boundary page keeps what it takes: with a single tail page it comes last.
+inline bool ledger::may_take_boundary(const slot_state& slot) const {
+    const auto boundary = slot.pages.begin() + slot.prompt / layout_.shape().page_positions;
+    return slot.tail_quota > 1 || std::none_of(slot.pages.begin(), boundary, [](const page_state& page) {
+               return page.gpu == gpu_page::none && page.copied != durability::durable;
+           });
 }
 
 inline std::span<const gpu_page> ledger::import_pages(slot_id id, std::int32_t first, std::int32_t n) {
@@ -108,6 +120,12 @@ inline void ledger::finish_import(slot_id id) {
     say(edit::kind::frontier, id.index, slot.frontier);
     say(edit::kind::tail_page, id.index, slot.first_tail);
     grow_later(id.index);
+}
+
+inline const std::int32_t* ledger::index_table(slot_id id, int i, const std::byte* region) const {
+    const auto& slot = state(id, "index_table");
+    require_in(i, 0, layout_.index().n_sources - 1, "index_table: source with index keys");
+    return reinterpret_cast<const std::int32_t*>(region + slot.run) + std::int64_t{slot.map_pages} * (2 + i);
 }
 
 inline std::vector<gpu_page> ledger::page_table(slot_id id) const {

@@ -7,11 +7,13 @@ namespace dhisparse {
 
 inline const step_plan& ledger::advance(std::span<const ticket> completed, std::span<const frontier_report> frontiers) {
     require_valid(completed, frontiers);
-    for (const auto id : completed) complete(id);
+    std::vector<ticket> in_order(completed.begin(), completed.end()); // a set: whatever the order in which ranks name them
+    std::sort(in_order.begin(), in_order.end());
+    for (const auto id : in_order) complete(id);
     for (const auto& report : frontiers) {
         auto& slot = slots_[static_cast<std::size_t>(report.slot.index)];
         if (!slot.live || slot.generation != report.slot.generation) continue; // a step launched before it ended
-        slot.frontier = report.frontier;
+        slot.frontier = std::max(slot.frontier, report.frontier); // of several steps, in any order
         retire_full_pages(report.slot.index);
         grow_later(report.slot.index);
     }
@@ -187,6 +189,7 @@ inline page_counts ledger::pages() const {
 inline std::int32_t ledger::durable_positions(slot_id id) const {
     const auto& slot = state(id, "durable_positions");
     if (slot.importing) return 0;
+    if (host_.capacity() == 0) return static_cast<std::int32_t>(slot.prompt);
     const auto p = layout_.shape().page_positions;
     for (auto page = std::max(slot.first_tail, static_cast<std::int32_t>(pages_of(slot.prompt))); page * p < slot.frontier; ++page) {
         const auto& at = slot.pages[static_cast<std::size_t>(page)];

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <dhisparse/core/types.hpp>
-#include <dhisparse/copy/tiers.hpp>
+#include <dhisparse/copy/page_copy.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -28,15 +28,6 @@ struct edit {
     std::int32_t index = 0;
     std::int64_t value = 0;
     friend bool operator==(const edit&, const edit&) = default;
-};
-
-/// One page to copy between the tiers. It may start once the plan's edits are in the stream.
-struct page_copy {
-    ticket id = 0;
-    direction way = direction::to_host;
-    gpu_page gpu = gpu_page::none;
-    host_page host = host_page::none;
-    friend bool operator==(const page_copy&, const page_copy&) = default;
 };
 
 struct step_plan {

@@ -1,6 +1,7 @@
 /// Where memory comes from: the resource concept, and ordinary host memory.
 #pragma once
 
+#include <dhisparse/core/arithmetic.hpp>
 #include <dhisparse/core/error.hpp>
 
 #include <concepts>
@@ -21,8 +22,8 @@ concept memory_resource = requires(Resource resource, std::byte* memory, std::in
 /// Ordinary host memory.
 struct host_resource {
     std::byte* allocate(std::int64_t bytes, std::int64_t alignment) {
-        const auto rounded = (bytes + alignment - 1) / alignment * alignment;
-        auto* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(rounded));
+        const auto rounded = static_cast<std::size_t>(round_up(bytes, alignment));
+        auto* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), rounded);
         require<out_of_capacity>(memory != nullptr, "host memory: ", bytes, " bytes could not be allocated");
         return static_cast<std::byte*>(memory);
     }

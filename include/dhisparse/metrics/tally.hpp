@@ -9,8 +9,8 @@ namespace dhisparse {
 /// A precondition of the step path that a caller broke. The call's result is defined all the same.
 enum class violation : std::uint8_t {
     row_out_of_range,   // selected row negative (other than -1) or not visible to its query: location -1
-    row_unreachable,    // selected row neither on the GPU nor with a host copy: location -1
-    selection_too_wide, // more distinct rows than the hot cache can hold at once: location -1
+    row_unreachable,    // selected entry whose row is neither on the GPU nor on the host: location -1
+    selection_too_wide, // distinct row beyond what the hot cache can hold at once: location -1
     slot_not_live,      // a slot other than -1 without a request: treated as -1
     slot_repeated,      // a slot twice in one batch: the second is treated as -1
     width_out_of_range, // K_r outside [0, K_max]: taken as the nearest permitted width

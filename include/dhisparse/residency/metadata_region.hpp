@@ -37,13 +37,13 @@ public:
         return std::nullopt;
     }
 
-    /// Takes a run back. Throws invalid_argument where it overlaps a free one or leaves the region.
+    /// Takes a run (> 0 bytes) back. Throws invalid_argument where it overlaps a free one or leaves the region.
     void give(std::int64_t offset, std::int64_t bytes) {
         auto next = free_.lower_bound(offset);
         const auto before = next == free_.begin() ? free_.end() : std::prev(next);
-        require(offset >= 0 && offset + bytes <= bytes_ && (next == free_.end() || offset + bytes <= next->first) &&
-                    (before == free_.end() || before->first + before->second <= offset),
-                "give: run [", offset, ", ", offset + bytes, ") is not held in a region of ", bytes_, " bytes");
+        const auto limit = next == free_.end() ? bytes_ : next->first;
+        require(offset >= 0 && bytes > 0 && bytes <= limit - offset && (before == free_.end() || before->first + before->second <= offset),
+                "give: the run of ", bytes, " bytes at ", offset, " is not held in a region of ", bytes_, " bytes");
         if (next != free_.end() && next->first == offset + bytes) {
             bytes += next->second;
             next = free_.erase(next);

@@ -22,7 +22,7 @@ struct slot_record {
     std::int32_t positions = 0;  // the reserved length: positions [0, positions) may be appended
     std::int32_t frontier = 0;   // n: committed positions
     std::int32_t tail_page = 0;  // pages from here on are tail, those before are history
-    std::int32_t reserved = 0;
+    std::int32_t slot = 0;       // its number, in a round's copy; unused in the tables
     std::int64_t run_bytes = 0;  // offset of the slot's run in the region
 };
 static_assert(sizeof(slot_record) == 32);
@@ -31,7 +31,7 @@ static_assert(sizeof(slot_record) == 32);
 /// behind its offset, which is n_pages · index_page_offset + index_fixed_offset from the run's start.
 struct group_tables {
     std::int64_t index_page_offset = 0, index_fixed_offset = 0;
-    std::int32_t first_entry = 0; // of the slot's entries
+    std::int32_t first_entry = 0; // of the slot's entries; a multiple of 4
     std::int32_t entries = 0;     // B_g
     std::int32_t codes = 0;       // B_g + K_max · k
 };
@@ -73,6 +73,30 @@ private:
 };
 static_assert(sizeof(slot_tables_ref) <= 64);
 
+/// What a slot's run consists of, for kernels: every part takes n_pages · its page bytes + its fixed bytes.
+struct run_shape {
+    std::int64_t page_bytes = 0, fixed_bytes = 0; // of the whole run
+    const group_tables* groups = nullptr;         // [n_groups] their indexes lie behind the maps
+    std::int32_t n_groups = 0, n_index_sources = 0;
+
+    DHISPARSE_HD std::int64_t bytes(std::int32_t n_pages) const { return n_pages * page_bytes + fixed_bytes; }
+    DHISPARSE_HD std::int32_t n_parts() const { return 2 + n_index_sources + n_groups; }
+    /// Part i of a run, moved from one of n pages to one of m >= n: what both hold of it.
+    struct part {
+        std::int64_t from = 0, to = 0, bytes = 0; // offsets from the runs' starts
+    };
+    DHISPARSE_HD part part_of(std::int32_t i, std::int32_t n, std::int32_t m) const {
+        const auto maps = 2 + n_index_sources;
+        if (i < maps) return {std::int64_t{4} * i * n, std::int64_t{4} * i * m, std::int64_t{4} * n};
+        const auto& group = groups[i - maps];
+        const bool last = i + 1 == n_parts();
+        const auto page_end = last ? page_bytes : groups[i - maps + 1].index_page_offset;
+        const auto fixed_end = last ? fixed_bytes : groups[i - maps + 1].index_fixed_offset;
+        return {n * group.index_page_offset + group.index_fixed_offset, m * group.index_page_offset + group.index_fixed_offset,
+                n * (page_end - group.index_page_offset) + fixed_end - group.index_fixed_offset};
+    }
+};
+
 /// Sizes and offsets of the tables; no memory.
 class slot_table_layout {
 public:
@@ -86,6 +110,12 @@ public:
     std::int64_t bytes() const { return offsets().end; } // all tables, the region included
     const group_tables& group(int g) const { return groups_[static_cast<std::size_t>(g)]; }
     std::int32_t n_slots() const { return n_slots_; }
+
+    const std::vector<group_tables>& groups() const { return groups_; }
+    /// groups: groups() in memory that the user of the shape can read.
+    run_shape shape(const group_tables* groups) const {
+        return {page_run_bytes_, fixed_run_bytes_, groups, static_cast<std::int32_t>(groups_.size()), n_index_sources_};
+    }
 
     slot_tables_ref at(std::byte* memory) const;
     /// Makes a slot's tables those of an empty request whose record has been written.

@@ -21,7 +21,7 @@ slot_table_layout slot_table_layout::make(const page_layout& layout, std::int32_
     for (int g = 0; g < layout.n_groups(); ++g) {
         group_tables group{out.page_run_bytes_, out.fixed_run_bytes_, out.entries_, static_cast<std::int32_t>(layout.hot_entries(g)), 0};
         group.codes = group.entries + layout.limits().k_max * layout.shape().k;
-        out.entries_ += group.entries;
+        out.entries_ = static_cast<std::int32_t>(round_up(out.entries_ + group.entries, 4)); // so that four stamps are one load
         out.page_run_bytes_ += layout.group(g).rows_per_page.divisor * Index::bytes_per_row;
         out.fixed_run_bytes_ += Index::fixed_bytes(group.codes);
         out.groups_.push_back(group);
@@ -74,20 +74,13 @@ inline void slot_table_layout::clear(const slot_tables_ref& tables, std::int32_t
 
 inline void slot_table_layout::move_run(const slot_tables_ref& tables, std::int32_t slot, std::int32_t n_pages, std::int64_t run) const {
     auto& record = tables.records[slot];
-    auto* from = tables.region + record.run_bytes;
+    const auto* from = tables.region + record.run_bytes;
     auto* to = tables.region + run;
     std::memset(to, 0xFF, static_cast<std::size_t>(run_bytes(n_pages)));
-    const auto move = [&](std::int64_t page_bytes, std::int64_t fixed_bytes) {
-        std::memcpy(to, from, static_cast<std::size_t>(record.n_pages * page_bytes + fixed_bytes));
-        from += record.n_pages * page_bytes + fixed_bytes;
-        to += n_pages * page_bytes + fixed_bytes;
-    };
-    for (std::int64_t part = 0; part < 2 + n_index_sources_; ++part) move(4, 0);
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-        const bool last = g + 1 == groups_.size();
-        const auto page_end = last ? page_run_bytes_ : groups_[g + 1].index_page_offset;
-        const auto fixed_end = last ? fixed_run_bytes_ : groups_[g + 1].index_fixed_offset;
-        move(page_end - groups_[g].index_page_offset, fixed_end - groups_[g].index_fixed_offset);
+    const auto run_parts = shape(groups_.data());
+    for (std::int32_t i = 0; i < run_parts.n_parts(); ++i) {
+        const auto part = run_parts.part_of(i, record.n_pages, n_pages);
+        std::memcpy(to + part.to, from + part.from, static_cast<std::size_t>(part.bytes));
     }
     record.n_pages = n_pages;
     record.run_bytes = run;

@@ -9,14 +9,6 @@
 
 namespace dhisparse::detail {
 
-inline std::int32_t checked_width_of(const selection_ref& selection, const locations_ref& out) {
-    const auto k_padded = out.k_padded > 0 ? out.k_padded : static_cast<std::int32_t>(round_up(selection.k, 64));
-    require(selection.stride >= selection.k, "selection stride is ", selection.stride, ", permitted: at least k = ", selection.k);
-    require(k_padded >= selection.k, "k_padded is ", k_padded, ", permitted: at least k = ", selection.k);
-    require(out.stride >= k_padded, "location stride is ", out.stride, ", permitted: at least k_padded = ", k_padded);
-    return k_padded;
-}
-
 inline void fill_nothing(const locations_ref& out, std::int32_t first, std::int32_t last, std::int32_t k_padded) {
     for (auto q = first; q < last; ++q) {
         std::fill_n(out.at + q * out.stride, k_padded, no_location);
@@ -124,10 +116,16 @@ private:
     }
 
     /// Puts the rows that are not here on the list, each once, first appearance first; the answer is
-    /// for now their place on it, as pending(ordinal).
+    /// for now their place on it, as pending(ordinal). Rows without a host copy get none.
     void note_missing(const std::int32_t* rows, std::int32_t k, location* to) {
+        const auto* host_map = step_.tables.host_map(slot_);
         for (std::int32_t i = 0; i < k; ++i) {
             if (to[i] != not_here) continue;
+            to[i] = no_location;
+            if (host_map[group_.rows_per_page.quotient(static_cast<std::uint32_t>(rows[i]))] < 0) {
+                step_.counts->count(violation::row_unreachable);
+                continue;
+            }
             auto code = cache_.index.find(rows[i]);
             if (code == no_code) {
                 code = static_cast<hot_code>(cache_.entries + scratch_.n_missing);
@@ -147,40 +145,23 @@ private:
     }
 
     /// Gives entries to the missing rows and copies them there; in `missing` each row is replaced by
-    /// its location. Rows without a host copy, and those beyond the entries that may give way, get none.
+    /// its location. Those beyond the entries that may give way get none. Returns how many were copied.
     std::int32_t bring_back() {
-        const auto reachable = drop_unreachable();
-        const auto given = cache_.choose(std::min(reachable, cache_.entries), now_, scratch_.candidates, scratch_.victims);
-        std::int32_t taken = 0;
+        const auto wanted = std::min(scratch_.n_missing, cache_.entries);
+        const auto given = cache_.choose(wanted, now_, scratch_.candidates, scratch_.victims);
         for (std::int32_t i = 0; i < scratch_.n_missing; ++i) {
             auto& missing = scratch_.missing[static_cast<std::size_t>(i)];
-            if (missing < 0) continue;
-            if (taken == given) {
-                cache_.index.erase(missing);
-                missing = no_location;
-                step_.counts->count(violation::selection_too_wide);
+            if (i < given) {
+                const auto entry = scratch_.victims[static_cast<std::size_t>(i)];
+                cache_.place(entry, missing, now_);
+                missing = fetch(missing, hot_location(entry));
                 continue;
             }
-            const auto entry = scratch_.victims[static_cast<std::size_t>(taken++)];
-            cache_.place(entry, missing, now_);
-            missing = fetch(missing, hot_location(entry));
+            cache_.index.erase(missing);
+            missing = no_location;
+            step_.counts->count(violation::selection_too_wide);
         }
         return given;
-    }
-
-    /// Marks missing rows without a host copy as -1; returns how many rows are left.
-    std::int32_t drop_unreachable() {
-        std::int32_t left = 0;
-        for (std::int32_t i = 0; i < scratch_.n_missing; ++i) {
-            auto& missing = scratch_.missing[static_cast<std::size_t>(i)];
-            if (step_.tables.host_map(slot_)[group_.rows_per_page.quotient(static_cast<std::uint32_t>(missing))] >= 0) ++left;
-            else {
-                cache_.index.erase(missing);
-                missing = no_location;
-                step_.counts->count(violation::row_unreachable);
-            }
-        }
-        return left;
     }
 
     location fetch(std::int32_t row, location to) {

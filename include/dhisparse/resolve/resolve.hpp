@@ -11,7 +11,7 @@ namespace dhisparse {
 template <hot_index_policy Index, replacement_policy Replacement>
 void resolve(const step_ref& step, int g, const round_ref& round, const selection_ref& selection,
              const locations_ref& out, resolve_scratch& scratch) {
-    const auto k_padded = detail::checked_width_of(selection, out);
+    const auto k_padded = padded_width(selection, out);
     for (std::int32_t r = 0; r < round.n_requests; ++r) {
         const auto first = round.first_query[r], last = round.first_query[r + 1];
         if (first == last) continue;

@@ -1,6 +1,7 @@
 /// What a resolve takes and where its answers go.
 #pragma once
 
+#include <dhisparse/core/arithmetic.hpp>
 #include <dhisparse/core/types.hpp>
 
 #include <cstdint>
@@ -22,6 +23,15 @@ struct locations_ref {
     std::int32_t k_padded = 0;       // 0: k rounded up to 64
     std::int32_t* valid = nullptr;   // [n_queries] locations other than -1; null: not wanted
 };
+
+/// Columns of a location row that a resolve writes. Throws invalid_argument where a stride is too small.
+inline std::int32_t padded_width(const selection_ref& selection, const locations_ref& out) {
+    const auto k_padded = out.k_padded > 0 ? out.k_padded : static_cast<std::int32_t>(round_up(selection.k, 64));
+    require(selection.stride >= selection.k, "selection stride is ", selection.stride, ", permitted: at least k = ", selection.k);
+    require(k_padded >= selection.k, "k_padded is ", k_padded, ", permitted: at least k = ", selection.k);
+    require(out.stride >= k_padded, "location stride is ", out.stride, ", permitted: at least k_padded = ", k_padded);
+    return k_padded;
+}
 
 /// Scratch of a resolve, allocated once.
 struct resolve_scratch {

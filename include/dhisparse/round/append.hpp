@@ -56,11 +56,14 @@ inline round_ref append(const step_ref& step, round_arrays& arrays, const batch_
     auto round = arrays.ref();
     arrays.begin();
     round.n_requests = batch.n_requests;
+    round.one_query = batch.widths == nullptr;
     for (std::int32_t r = 0; r < batch.n_requests; ++r) {
         const auto slot = detail::checked_slot(step, arrays, batch.slots[r]);
         const auto width = detail::checked_width(step, batch.widths ? batch.widths[r] : 1);
         const auto n = slot < 0 ? 0 : step.tables.records[slot].frontier;
         round.slots[r] = slot;
+        round.records[r] = slot < 0 ? slot_record{} : step.tables.records[slot];
+        round.records[r].slot = slot;
         round.frontiers[r] = n;
         round.first_query[r] = round.n_queries;
         for (std::int32_t j = 0; j < width; ++j, ++round.n_queries) {

@@ -35,7 +35,8 @@ inline void back_up_completed(const step_ref& step, std::int32_t slot, std::int3
 } // namespace detail
 
 /// New frontier of each request by equation (7). accepted: [n_requests] A, null: K_r - 1 of each (all
-/// are accepted); a request with K_r = 0 keeps its frontier. The reserved length bounds it. No allocation.
+/// are accepted); a request with K_r = 0 keeps its frontier. It stops at the first position
+/// that append could not place. No allocation.
 inline void commit(const step_ref& step, const round_ref& round, const std::int32_t* accepted) {
     for (std::int32_t r = 0; r < round.n_requests; ++r) {
         const auto slot = round.slots[r];
@@ -44,7 +45,7 @@ inline void commit(const step_ref& step, const round_ref& round, const std::int3
         auto& record = step.tables.records[slot];
         const auto n = round.frontiers[r];
         const auto a = accepted ? detail::checked_accepted(step, accepted[r], width) : width - 1;
-        const auto next = std::min(n + a + 1, std::max(n, record.positions));
+        const auto next = placed_until(step, slot, n, n + a + 1);
         detail::back_up_completed(step, slot, n, next);
         record.frontier = next;
     }

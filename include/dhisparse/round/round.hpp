@@ -22,6 +22,7 @@ struct batch_ref {
 
 /// A round in progress. Query rows are packed request after request, K_r each, padding requests included.
 struct round_ref {
+    slot_record* records = nullptr;      // [n_requests] each slot's record before the round, its number in `slot`; -1: nothing to do
     std::int32_t* slots = nullptr;       // [n_requests] slot, -1: nothing to do
     std::int32_t* frontiers = nullptr;   // [n_requests] n before the round
     std::int32_t* first_query = nullptr; // [n_requests + 1]
@@ -30,6 +31,7 @@ struct round_ref {
     location* locations = nullptr;       // [n_groups][max_queries] of the row that holds t, in each group; -1: none
     std::int32_t* index_blocks = nullptr; // [n_index_sources][max_queries] index block that holds t's key; -1: none
     std::int32_t n_requests = 0, n_queries = 0, max_queries = 0;
+    bool one_query = false; // every request has one query: query r is request r's
 
     DHISPARSE_HD const location* group_locations(int g) const { return locations + std::int64_t{g} * max_queries; }
     DHISPARSE_HD const std::int32_t* source_blocks(int i) const { return index_blocks + std::int64_t{i} * max_queries; }
@@ -46,16 +48,25 @@ struct step_ref {
     fast_divisor page_positions; // p
 };
 
+/// The first of positions [from, to) that has no place in the slot's mapped pages, or `to`: what a commit may retain.
+DHISPARSE_HD inline std::int32_t placed_until(const step_ref& step, std::int32_t slot, std::int32_t from, std::int32_t to) {
+    const auto end = to < step.tables.records[slot].positions ? to : step.tables.records[slot].positions;
+    for (auto t = from; t < end; ++t)
+        if (step.tables.page_map(slot)[step.page_positions.quotient(static_cast<std::uint32_t>(t))] < 0) return t;
+    return end > from ? end : from;
+}
+
 /// Owns one round's arrays on the host.
 class round_arrays {
 public:
     round_arrays(std::int32_t max_requests, std::int32_t k_max, std::int32_t n_groups, std::int32_t n_index_sources, std::int32_t n_slots)
         : max_requests_(max_requests), max_queries_(max_requests * k_max), n_groups_(n_groups),
-          numbers_(size(3 * max_requests + 1 + 2 * max_queries_ + (n_groups + n_index_sources) * max_queries_)), seen_(size(n_slots), 0) {}
+          records_(size(max_requests)), numbers_(size(3 * max_requests + 1 + 2 * max_queries_ + (n_groups + n_index_sources) * max_queries_)), seen_(size(n_slots), 0) {}
 
     std::int32_t max_requests() const { return max_requests_; }
     round_ref ref() {
         round_ref out;
+        out.records = records_.data();
         auto* at = numbers_.data();
         const auto take = [&](std::int32_t n) { return std::exchange(at, at + n); };
         out.slots = take(max_requests_);
@@ -75,6 +86,7 @@ public:
 private:
     static std::size_t size(std::int32_t n) { return static_cast<std::size_t>(n); }
     std::int32_t max_requests_, max_queries_, n_groups_;
+    std::vector<slot_record> records_;
     std::vector<std::int32_t> numbers_;
     std::vector<std::uint64_t> seen_; // [n_slots] the round that used the slot last
     std::uint64_t rounds_ = 0;

@@ -1,4 +1,4 @@
-/// Model shapes that tests share: row widths and groupings in use.
+/// Model shapes with the row widths and groupings of models in use.
 #pragma once
 
 #include <dhisparse/layout/model_shape.hpp>
@@ -13,7 +13,8 @@ namespace dhisparse_test {
 using dhisparse::model_shape;
 using dhisparse::source_shape;
 
-/// Appends a group of so many sources with these rows; its first layer announces and has the index keys.
+/// Appends a group of so many sources with these rows; its first layer announces and has the index
+/// keys.
 inline void add_group(model_shape& shape, source_shape row, int lanes) {
     auto& layers = shape.groups.emplace_back();
     for (int lane = 0; lane < lanes; ++lane, row.index_key_bytes = 0) {
@@ -21,15 +22,18 @@ inline void add_group(model_shape& shape, source_shape row, int lanes) {
         layers.push_back(row.layer);
         shape.sources.push_back(row);
     }
-    shape.announcements.push_back({layers.front(), static_cast<int>(shape.groups.size()) - 1, layers});
+    shape.announcements.push_back(
+        {layers.front(), static_cast<int>(shape.groups.size()) - 1, layers});
 }
 
 /// A shape of groups that are given as {rows, lanes}.
-inline model_shape shape_of(int page_positions, int k, const std::vector<std::pair<source_shape, int>>& groups) {
+inline model_shape shape_of(int page_positions, int k,
+                            const std::vector<std::pair<source_shape, int>>& groups) {
     model_shape shape;
     shape.k = k;
     shape.page_positions = page_positions;
-    for (const auto& [row, lanes] : groups) add_group(shape, row, lanes);
+    for (const auto& [row, lanes] : groups)
+        add_group(shape, row, lanes);
     return shape;
 }
 
@@ -42,7 +46,8 @@ inline model_shape glm_5_3(std::int64_t row_bytes) {
 }
 
 /// 584-byte rows: 576 bytes packed, and 8 bytes of scales behind all of them.
-inline source_shape row_with_scales(int page_positions, int positions_per_row, std::int64_t alignment_bytes) {
+inline source_shape row_with_scales(int page_positions, int positions_per_row,
+                                    std::int64_t alignment_bytes) {
     const std::int64_t rows = page_positions / positions_per_row;
     return {.row_bytes = 584,
             .positions_per_row = positions_per_row,
@@ -54,12 +59,15 @@ inline source_shape row_with_scales(int page_positions, int positions_per_row, s
 inline source_shape row_with_keys_and_values(int page_positions, std::int64_t part_bytes) {
     return {.row_bytes = 2 * part_bytes,
             .index_key_bytes = 64,
-            .runs = {{0, part_bytes, part_bytes}, {page_positions * part_bytes, part_bytes, part_bytes}}};
+            .runs = {{0, part_bytes, part_bytes},
+                     {page_positions * part_bytes, part_bytes, part_bytes}}};
 }
 
 /// 288-byte rows of 2, 2, 2 and 1 positions, a group each.
 inline model_shape mixed_positions_per_row() {
-    const auto row = [](int m) { return source_shape{.row_bytes = 288, .index_key_bytes = 68, .positions_per_row = m}; };
+    const auto row = [](int m) {
+        return source_shape{.row_bytes = 288, .index_key_bytes = 68, .positions_per_row = m};
+    };
     return shape_of(64, 64, {{row(2), 1}, {row(2), 1}, {row(2), 1}, {row(1), 1}});
 }
 

@@ -1,0 +1,23 @@
+#include "backends.hpp"
+
+#include "machine.hpp"
+#include "run.hpp"
+
+#include <dhisparse/policy/replacement/fifo.hpp>
+
+namespace decode {
+namespace {
+
+struct fifo_policies : dh::default_policies {
+    using replacement = dh::fifo;
+};
+
+} // namespace
+
+outcome run_on_host(const options& o, std::span<const bytes> prompts, tiny_dsa::model& model) {
+    return o.policy == replacement::fifo
+               ? run<host_machine, fifo_policies>(o, prompts, model)
+               : run<host_machine, dh::default_policies>(o, prompts, model);
+}
+
+} // namespace decode

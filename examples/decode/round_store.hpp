@@ -1,0 +1,91 @@
+// What the model writes and reads during a round: new rows where append says, selected ones where
+// resolve says. This is all that an engine has to do with dhisparse on its step path.
+#pragma once
+
+#include "row_check.hpp"
+#include "session.hpp"
+
+#include <tiny_dsa/model.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace decode {
+
+/// Token i of forward() is the new one of request i.
+template <class Session>
+class round_store : public tiny_dsa::store {
+public:
+    /// check: null, or what sees every row that attention reads.
+    round_store(Session& session, row_check* check) : session_(session), check_(check) {
+        const auto n = static_cast<std::size_t>(session.n_requests());
+        for (int layer = 0; layer < tiny_dsa::n_layers; ++layer)
+            bases_.push_back(reinterpret_cast<const std::uint16_t*>(session.kv().view(layer).base));
+        for (auto& g : groups_) {
+            g.new_rows.resize(n);
+            g.selected.resize(n * tiny_dsa::top_k);
+            g.at.resize(n * tiny_dsa::top_k);
+        }
+    }
+
+    void begin() {
+        round_ = session_.append();
+        for (int p = 0; p < tiny_dsa::n_producers; ++p)
+            session_.machine.read(round_.group_locations(p), std::span(group(p).new_rows));
+    }
+    void end() {
+        if (check_) check_->end_round();
+        session_.commit(round_);
+    }
+
+    std::uint16_t* row(int layer, int i) override {
+        return session_.row(layer, group_of(layer).new_rows[static_cast<std::size_t>(i)]);
+    }
+    std::uint16_t* key(int producer, int i) override {
+        return session_.keys().key(producer, i, session_.position());
+    }
+    std::span<const std::uint16_t* const> keys(int producer, int i) override {
+        return session_.keys().blocks(producer, i);
+    }
+    void select(int producer, std::span<const std::int32_t> selections) override {
+        auto& g = group(producer);
+        std::copy(selections.begin(), selections.end(), g.selected.begin());
+        auto& kv = session_.kv();
+        constexpr int k = tiny_dsa::top_k;
+        kv.resolve(session_.machine.stream, round_,
+                   kv.shape().announcements[static_cast<std::size_t>(producer)],
+                   {g.selected.data(), k, k}, {g.at.data(), k, k});
+        session_.machine.wait();
+        if (check_) check_->select(producer, selections);
+    }
+    tiny_dsa::rows_view rows(int layer, int i) override {
+        const auto first = static_cast<std::size_t>(i) * tiny_dsa::top_k;
+        const tiny_dsa::rows_view rows{
+            bases_[static_cast<std::size_t>(layer)],
+            std::span(group_of(layer).at).subspan(first, tiny_dsa::top_k)};
+        if (check_) check_->compare(layer, i, rows);
+        return rows;
+    }
+
+private:
+    template <class T>
+    using array = typename Session::template array<T>;
+    struct group_round {
+        std::vector<dh::location> new_rows; // [n_requests]
+        array<std::int32_t> selected;       // [n_requests][256]
+        array<dh::location> at;             // [n_requests][256]
+    };
+    group_round& group(int producer) { return groups_[producer]; }
+    group_round& group_of(int layer) {
+        return groups_[tiny_dsa::producer_of_layer[static_cast<std::size_t>(layer)]];
+    }
+
+    Session& session_;
+    row_check* check_;
+    dh::round_ref round_;
+    std::vector<const std::uint16_t*> bases_; // [n_layers]
+    group_round groups_[tiny_dsa::n_producers];
+};
+
+} // namespace decode

@@ -1,0 +1,131 @@
+// Requests of one hierarchy from their admission on, all at the same position.
+#pragma once
+
+#include "key_blocks.hpp"
+#include "shape.hpp"
+
+#include <dhisparse/hierarchy.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace decode {
+
+namespace dh = dhisparse;
+
+template <class Machine, class Policies>
+class session {
+public:
+    using hierarchy = dh::hierarchy<typename Machine::backend, Policies>;
+
+    template <class T>
+    using array = typename Machine::template array<T>;
+
+    Machine machine;
+
+    /// Admits config.slots requests. Throws what the hierarchy throws, and out_of_capacity where
+    /// they are not all admitted.
+    session(const dh::hierarchy_config& config, const dh::demand& each)
+        : kv_(lent(config)), demand_(each), keys_(config.slots) {
+        for (int r = 0; r < config.slots; ++r) {
+            const auto slot = kv_.try_admit(each);
+            dh::require<dh::out_of_capacity>(slot.has_value(), "request ", r + 1, " of ",
+                                             config.slots,
+                                             " is not admitted: ", kv_.fits(each).limit);
+            slots_.push_back(*slot);
+        }
+        kv_.advance(machine.stream, kv_.completed(), {}); // fills the index tables
+        for (int r = 0; r < n_requests(); ++r)
+            cover(r, n_prompt());
+    }
+
+    hierarchy& kv() { return kv_; }
+    const hierarchy& kv() const { return kv_; }
+    int n_requests() const { return static_cast<int>(slots_.size()); }
+    int n_prompt() const { return static_cast<int>(demand_.positions); }
+    dh::slot_id slot(int request) const { return slots_[static_cast<std::size_t>(request)]; }
+    const key_blocks& keys() const { return keys_; }
+    /// Where the row of a layer lies.
+    std::uint16_t* row(int layer, dh::location at) const {
+        return reinterpret_cast<std::uint16_t*>(kv_.row(layer, at));
+    }
+
+    /// All pages have landed: what they are is settled, and rounds may run.
+    void finish_import() {
+        for (const auto slot : slots_)
+            kv_.finish_import(slot);
+        position_ = n_prompt();
+        for (int r = 0; r < n_requests(); ++r)
+            reports_.push_back({slot(r), position_});
+        while (advance()) {
+        }
+        most_pages_ = 0;
+        note_pages();
+    }
+
+    /// The position that the next round appends, of every request.
+    int position() const { return position_; }
+
+    /// Locations for one new position of each request.
+    dh::round_ref append() {
+        batch_.resize(slots_.size());
+        std::transform(slots_.begin(), slots_.end(), batch_.begin(),
+                       [](dh::slot_id slot) { return slot.index; });
+        for (int r = 0; r < n_requests(); ++r)
+            cover(r, position_ + 1);
+        return kv_.append(machine.stream, {batch_.data(), nullptr, n_requests()});
+    }
+
+    /// The round's rows become history, and the ledger has its turn.
+    void commit(const dh::round_ref& round) {
+        kv_.commit(machine.stream, round);
+        machine.wait();
+        ++position_;
+        for (auto& report : reports_)
+            report.frontier = position_;
+        advance();
+    }
+
+    /// One turn of the ledger, repeated while a request can't grow: what it waits for may be
+    /// leaving. True where there will be more to do.
+    bool advance() {
+        for (int turn = 0; turn < 4; ++turn) {
+            const auto& plan = kv_.advance(machine.stream, kv_.completed(), reports_);
+            note_pages();
+            if (plan.stalled.empty()) return plan.fence != 0 || !plan.copies.empty();
+        }
+        throw dh::out_of_capacity("the pool of " + std::to_string(kv_.ledger().pages().capacity) +
+                                  " pages is too small to go on from position " +
+                                  std::to_string(position_));
+    }
+
+    /// Fast memory that the requests took at most since the import: whole pages, required (hot,
+    /// tail and index pages) and optional. Page maps and hot indexes, 1.6 % at most, are left out.
+    std::int64_t fast_bytes() const { return most_pages_ * kv_.layout().page_bytes(); }
+
+private:
+    dh::hierarchy_config lent(dh::hierarchy_config config) {
+        machine.lend(config);
+        return config;
+    }
+    void cover(int request, int n_positions) {
+        keys_.cover(kv_, machine, slot(request), request, n_positions);
+    }
+    void note_pages() {
+        const auto pages = kv_.ledger().pages();
+        most_pages_ = std::max<std::int64_t>(most_pages_, pages.required + pages.optional);
+    }
+
+    hierarchy kv_;
+    dh::demand demand_;
+    std::vector<dh::slot_id> slots_;
+    key_blocks keys_;
+    std::vector<dh::frontier_report> reports_; // empty during the import
+    array<std::int32_t> batch_;                // [n_requests] slots
+    std::int64_t most_pages_ = 0;
+    int position_ = 0;
+};
+
+} // namespace decode

@@ -1,0 +1,198 @@
+/// The CUDA backend: the same calls as the host backend, in the engine's stream and graph.
+#pragma once
+
+#include <dhisparse/executor/cuda_executor.cuh>
+#include <dhisparse/memory/pinned_range.cuh>
+#include <dhisparse/resolve/dispatch.cuh>
+#include <dhisparse/round/append.cuh>
+#include <dhisparse/round/commit.cuh>
+
+namespace dhisparse {
+
+struct cuda_backend {
+    static constexpr const char* name = "cuda";
+    using stream = cudaStream_t;
+    using device_memory = dhisparse::device_memory;
+    using host_memory = pinned_range;
+
+    /// Everything on the device that rounds and edits need beside the tables and the tiers.
+    template <class Policies>
+    class step_path {
+    public:
+        using index = typename Policies::hot_index;
+        using replacement = typename Policies::replacement;
+
+        step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
+            : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests), max_queries_(max_requests * layout.limits().k_max),
+              numbers_(3 * std::int64_t{max_requests} + 1 + (2 + layout.n_groups() + layout.index().n_sources) * std::int64_t{max_queries_}), seen_(tables.n_slots()), records_(max_requests),
+              counts_(tally_shards), snapshot_(1), done_(1) {
+            cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
+            cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
+            describe(layout, tables, slab, host, table_memory);
+            describe_index(layout);
+            clear(tables);
+            allow_shared_memory(layout);
+        }
+
+        round_ref append(stream s, const batch_ref& batch) {
+            const device_guard guard(device_);
+            require_in(batch.n_requests, 0, max_requests_, "requests of a batch");
+            const auto round = round_of(batch);
+            if (batch.n_requests > 0) launch_append({step_, round, batch, seen_.data()}, s);
+            return round;
+        }
+        void resolve(stream s, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {
+            const device_guard guard(device_);
+            launch_resolve<index, replacement>(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
+        }
+        void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
+            const device_guard guard(device_);
+            launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);
+        }
+        void apply(cuda_executor& executor, stream s, const step_plan& plan) {
+            const device_guard guard(device_);
+            executor.apply(s, plan, edits_, step_.tiers);
+        }
+
+        const step_ref& step() const { return step_; }
+        /// The counters as of the last commit that is done; never waits.
+        tally counts() const { return *snapshot_.data(); }
+        /// Zeroes the counters behind what the device has been given; waits for it.
+        void reset_counts() {
+            cuda_check(cudaMemset(counts_.data(), 0, tally_shards * sizeof(tally)), "counters");
+            cuda_check(cudaDeviceSynchronize(), "counters");
+            *snapshot_.data() = {};
+        }
+        /// A value from the tables; waits for the device. For tests and tools.
+        template <class T>
+        static T read(const T* at) {
+            T out{};
+            cuda_check(cudaMemcpy(&out, at, sizeof(T), cudaMemcpyDefault), "read from the device");
+            return out;
+        }
+
+    private:
+        void describe(const page_layout& layout, const slot_table_layout& tables, std::byte* slab, std::byte* host, std::byte* table_memory) {
+            step_.tiers = {slab, host, layout.host_page_bytes(), groups_.data(), lanes_.data(), layout.n_groups()};
+            step_.tables = tables.at(table_memory);
+            step_.groups = group_tables_.data();
+            step_.counts = counts_.data();
+            step_.n_index_sources = layout.index().n_sources;
+            step_.k_max = layout.limits().k_max;
+            step_.page_positions = fast_divisor(static_cast<std::uint32_t>(layout.shape().page_positions));
+            host_groups_ = layout.groups();
+            host_tables_ = tables.groups();
+            for (const auto& group : host_groups_) row_bytes_.push_back(layout.lanes()[static_cast<std::size_t>(group.first_lane)].row_bytes);
+        }
+        void describe_index(const page_layout& layout) {
+            std::vector<std::int32_t> first, step;
+            for (std::int32_t i = 0; i < layout.index().blocks_per_page; ++i) {
+                first.push_back(layout.index_block(gpu_page{0}, i));
+                step.push_back(layout.index_block(gpu_page{1}, i) - first.back());
+            }
+            block_first_ = array_of<std::int32_t>(first);
+            block_step_ = array_of<std::int32_t>(step);
+            edits_ = {step_.tables, {}, layout.index(), block_first_.data(), block_step_.data()};
+        }
+        void clear(const slot_table_layout& tables) {
+            edits_.run = tables.shape(group_tables_.data());
+            cuda_check(cudaMemset(step_.tables.records, 0, sizeof(slot_record) * static_cast<std::size_t>(tables.n_slots())), "slot records");
+            cuda_check(cudaMemset(counts_.data(), 0, tally_shards * sizeof(tally)), "counters");
+            cuda_check(cudaMemset(done_.data(), 0, 4), "counters");
+            cuda_check(cudaDeviceSynchronize(), "tables");
+            *snapshot_.data() = {};
+        }
+        void allow_shared_memory(const page_layout& layout) {
+            std::int64_t most = 0;
+            for (std::int32_t g = 0; g < layout.n_groups(); ++g)
+                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2)
+                    most = std::max(most, shared_bytes(g, tuning_of(g, std::min(requests, max_requests_), step_.k_max, layout.shape().k)));
+            int limit = 0;
+            cuda_check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_), "shared memory");
+            require(most <= limit, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k, " needs ", most,
+                    " bytes of shared memory a block on this device, permitted: ", limit);
+            prepare_resolve<index, replacement>(most);
+        }
+        std::int64_t shared_bytes(std::int32_t g, const resolve_tuning& tuning) const {
+            return resolve_memory::bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max);
+        }
+        resolve_tuning tuning_of(std::int32_t g, std::int32_t requests, std::int32_t queries, std::int32_t k) const {
+            return tune_resolve(requests, std::int64_t{queries} * k, host_groups_[static_cast<std::size_t>(g)].host_row_bytes, processors_);
+        }
+        round_ref round_of(const batch_ref& batch) const {
+            round_ref out;
+            out.records = records_.data();
+            auto* at = numbers_.data();
+            const auto take = [&](std::int64_t n) { return std::exchange(at, at + n); };
+            out.slots = take(max_requests_);
+            out.frontiers = take(max_requests_);
+            out.first_query = take(max_requests_ + 1);
+            out.query_slots = take(max_queries_);
+            out.query_positions = take(max_queries_);
+            out.locations = take(std::int64_t{step_.tiers.n_groups} * max_queries_);
+            out.index_blocks = at;
+            out.n_requests = batch.n_requests;
+            out.n_queries = batch.widths ? batch.n_requests * step_.k_max : batch.n_requests; // an upper bound: widths are on the device
+            out.max_queries = max_queries_;
+            out.one_query = batch.widths == nullptr;
+            return out;
+        }
+        resolve_params params_of(int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) const {
+            const auto& group = host_groups_[static_cast<std::size_t>(g)];
+            const auto& parts = host_tables_[static_cast<std::size_t>(g)];
+            const auto& tables = step_.tables;
+            const auto one_part = std::int64_t{tables.n_slots} * tables.entries_per_slot;
+            resolve_params params;
+            params.first_query = round.first_query;
+            params.query_positions = round.query_positions;
+            params.selection = selection;
+            params.out = out;
+            params.out.k_padded = padded_width(selection, out);
+            params.records = round.records;
+            params.region = tables.region;
+            params.hot_pages = tables.hot_pages;
+            params.used = tables.entry_state + parts.first_entry;
+            params.clocks = tables.clocks + g;
+            params.counts = step_.counts;
+            params.index_page_offset = parts.index_page_offset;
+            params.index_fixed_offset = parts.index_fixed_offset;
+            params.rows_per_page = group.rows_per_page;
+            params.hot_pages_per_slot = tables.hot_pages_per_slot;
+            params.entries_per_slot = tables.entries_per_slot;
+            params.n_groups = tables.n_groups;
+            params.entries = parts.entries;
+            params.codes = parts.codes;
+            params.locations_per_page = group.locations_per_page;
+            params.positions_per_row = group.positions_per_row;
+            params.lead_positions = group.partial_readable ? 1 : group.positions_per_row;
+            params.tuning = tuning_of(g, round.n_requests, round.one_query ? 1 : step_.k_max, selection.k);
+            params.entered = params.used + one_part;
+            params.rows = reinterpret_cast<std::int32_t*>(params.entered + one_part);
+            params.k = fast_divisor(static_cast<std::uint32_t>(selection.k));
+            params.group = group;
+            params.tiers = step_.tiers;
+            params.row_bytes = row_bytes_[static_cast<std::size_t>(g)];
+            params.k_max = step_.k_max;
+            return params;
+        }
+
+        array_of<group_placement> groups_;
+        array_of<source_placement> lanes_;
+        array_of<group_tables> group_tables_;
+        std::int32_t max_requests_, max_queries_;
+        array_of<std::int32_t> numbers_, seen_, block_first_, block_step_;
+        array_of<slot_record> records_; // [max_requests] the round's
+        array_of<tally> counts_;
+        array_of<tally, mapped_memory> snapshot_;
+        array_of<std::uint32_t> done_;
+        std::vector<group_placement> host_groups_;
+        std::vector<group_tables> host_tables_;
+        std::vector<std::int64_t> row_bytes_;
+        step_ref step_;
+        edit_tables edits_;
+        int device_ = 0, processors_ = 1;
+    };
+    using executor = cuda_executor;
+};
+
+} // namespace dhisparse

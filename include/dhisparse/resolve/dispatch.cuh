@@ -1,0 +1,50 @@
+/// Launches the CUDA resolver: one kernel, one graph node.
+#pragma once
+
+#include <dhisparse/core/cuda_check.cuh>
+#include <dhisparse/resolve/kernel.cuh>
+
+namespace dhisparse {
+
+namespace detail {
+
+/// Calls f with the kernel for this number of queries a request and entries a thread.
+template <hot_index_policy Index, replacement_policy Replacement, class F>
+void with_resolve_kernel(bool one_query, std::int32_t items, F f) {
+    if (!one_query) return f(resolve_kernel<Index, Replacement, false, 4>);
+    if (items == 1) return f(resolve_kernel<Index, Replacement, true, 1>);
+    if (items == 2) return f(resolve_kernel<Index, Replacement, true, 2>);
+    f(resolve_kernel<Index, Replacement, true, 4>);
+}
+
+} // namespace detail
+
+/// Lets the kernels use as much shared memory as the largest resolve of a shape needs. Call once a device.
+template <hot_index_policy Index, replacement_policy Replacement>
+void prepare_resolve(std::int64_t shared_bytes) {
+    const auto allow = [&](auto kernel) {
+        cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+                   text("resolve: ", shared_bytes, " bytes of shared memory a block").c_str());
+    };
+    for (const std::int32_t items : {1, 2, 4}) detail::with_resolve_kernel<Index, Replacement>(true, items, allow);
+    detail::with_resolve_kernel<Index, Replacement>(false, 4, allow);
+}
+
+/// Enqueues the resolve on the stream; neither allocates nor synchronises. one_query: every request has one.
+template <hot_index_policy Index, replacement_policy Replacement>
+void launch_resolve(const resolve_params& params, std::int32_t n_requests, bool one_query, cudaStream_t stream) {
+    if (n_requests == 0) return;
+    cudaLaunchAttribute cluster{};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(params.tuning.cluster), 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(n_requests * params.tuning.cluster));
+    config.blockDim = dim3(static_cast<unsigned>(resolve_threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(resolve_memory::bytes(params.tuning, params.group.n_lanes, params.hot_pages_per_slot, params.k_max));
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = params.tuning.cluster > 1 ? 1 : 0;
+    detail::with_resolve_kernel<Index, Replacement>(one_query, params.tuning.items, [&](auto kernel) { cuda_check(cudaLaunchKernelEx(&config, kernel, params), "resolve"); });
+}
+
+} // namespace dhisparse

@@ -1,0 +1,104 @@
+/// The bytes of missing rows. A row's copy starts where it is first claimed, long before its place is
+/// known, and is finished by the same block once the hot index has it.
+#pragma once
+
+#include <dhisparse/copy/row_copy.cuh>
+#include <dhisparse/resolve/block_state.cuh>
+
+namespace dhisparse {
+
+template <class Index>
+class row_fetch {
+public:
+    __device__ row_fetch(const resolve_params& p, resolve_shared& shared, const resolve_memory& memory, const resolve_request<Index>& request)
+        : p_(p), shared_(shared), m_(memory), r_(request) {}
+
+    /// By the thread that has claimed the row. The order in which a block's threads come decides which
+    /// slot of shared memory a row passes through, and nothing else.
+    __device__ void start(std::int32_t row, host_page host) {
+        const auto i = atomicAdd(&shared_.claimed, 1);
+        m_.claimed[i] = {row, number(host)};
+#if DHISPARSE_BULK
+        if (parts() > 1 || i >= p_.tuning.copy_slots) return;
+        bulk::init(&m_.barriers[i]);
+        bulk::load(slot(i), host_row(m_.claimed[i]), static_cast<std::uint32_t>(p_.group.host_row_bytes), &m_.barriers[i]);
+#endif
+    }
+
+    /// Lanes' placements into shared memory: scattering reads them row by row. By all threads, before finish().
+    __device__ void copy_lanes() const {
+        constexpr auto words = static_cast<std::int32_t>(sizeof(source_placement) / 8);
+        const auto* from = reinterpret_cast<const std::uint64_t*>(p_.tiers.lanes + p_.group.first_lane);
+#pragma unroll 1
+        for (auto i = static_cast<std::int32_t>(threadIdx.x); i < p_.group.n_lanes * words; i += resolve_threads) reinterpret_cast<std::uint64_t*>(m_.lanes)[i] = from[i];
+    }
+
+    /// Once the claimed rows are in the index (those that got no entry are not). By all threads; returns
+    /// how many rows this thread has seen copied.
+    __device__ std::int32_t finish() {
+#if DHISPARSE_BULK
+        return static_cast<std::int32_t>(threadIdx.x) < p_.tuning.copy_slots ? finish_slot(static_cast<std::int32_t>(threadIdx.x)) : 0;
+#else
+        std::int32_t copied = 0;
+        for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < shared_.claimed; i += resolve_threads / 32) {
+            const auto code = r_.index.find(m_.claimed[i].row);
+            if (code >= p_.entries) continue;
+            copy_group_row_warp(p_.tiers, p_.group, hot_location(code), host_row(m_.claimed[i]), direction::to_gpu);
+            copied += threadIdx.x % 32 == 0;
+        }
+        return copied;
+#endif
+    }
+
+private:
+    __device__ std::byte* host_row(const claimed_row& at) const {
+        const auto page = p_.rows_per_page.quotient(static_cast<std::uint32_t>(at.row));
+        return p_.tiers.host + p_.group.host_offset(host_page{at.host}, p_.tiers.host_page_bytes, p_.rows_per_page.remainder(static_cast<std::uint32_t>(at.row), page));
+    }
+    __device__ location hot_location(std::int32_t entry) const { return m_.hot_bases[p_.rows_per_page.quotient(static_cast<std::uint32_t>(entry))] + entry; }
+    __device__ std::int32_t parts() const { return p_.tuning.parts; }
+
+#if DHISPARSE_BULK
+    __device__ std::byte* slot(std::int32_t i) const { return m_.slots + i * p_.tuning.copy_slot_bytes; }
+
+    /// One thread a slot. Piece u is part u mod parts of row u / parts.
+    __device__ std::int32_t finish_slot(std::int32_t s) {
+        const auto pieces = shared_.claimed * parts();
+        std::uint32_t parity = 0;
+        std::int32_t copied = 0;
+        if (parts() > 1 && s < pieces) bulk::init(&m_.barriers[s]);
+#pragma unroll 1
+        for (auto u = s; u < pieces; u += p_.tuning.copy_slots, parity ^= 1) {
+            const auto i = parts() == 1 ? u : u / parts();
+            const auto begin = parts() == 1 ? 0 : std::int64_t{u - i * parts()} * p_.tuning.copy_slot_bytes;
+            const auto end = min(begin + p_.tuning.copy_slot_bytes, p_.group.host_row_bytes);
+            const bool started = parts() == 1 && u == s;
+            if (!started) bulk::load(slot(s), host_row(m_.claimed[i]) + begin, static_cast<std::uint32_t>(end - begin), &m_.barriers[s]);
+            const auto code = r_.index.find(m_.claimed[i].row);
+            bulk::wait(&m_.barriers[s], parity);
+            if (code >= p_.entries) continue;
+            scatter(slot(s), hot_location(code), begin, end);
+            bulk::wait_stores_read();
+            copied += begin == 0;
+        }
+        bulk::wait_stores();
+        return copied;
+    }
+
+    __device__ void scatter(const std::byte* from, location to, std::int64_t begin, std::int64_t end) const {
+        for_runs(p_.tiers.slab, m_.lanes, p_.group, to, begin, end, [&](std::byte* slab, std::int64_t offset, std::int64_t bytes) {
+            const auto* piece = from + (offset - begin);
+            if (vector_fit(slab, piece, bytes)) bulk::store(slab, piece, static_cast<std::uint32_t>(bytes));
+            else copy_bytes(slab, piece, bytes, 0, 1);
+        });
+        bulk::commit_stores();
+    }
+#endif
+
+    const resolve_params& p_;
+    resolve_shared& shared_;
+    const resolve_memory& m_;
+    const resolve_request<Index>& r_;
+};
+
+} // namespace dhisparse

@@ -1,0 +1,88 @@
+/// The last step of a round on the device: round/commit.hpp, a block a request and group.
+#pragma once
+
+#include <dhisparse/copy/row_copy.cuh>
+#include <dhisparse/core/cuda_check.cuh>
+#include <dhisparse/round/round.hpp>
+
+namespace dhisparse {
+
+struct commit_params {
+    step_ref step;
+    round_ref round;
+    const std::int32_t* accepted = nullptr; // [n_requests], null: K_r - 1 of each
+    std::int32_t n_shards = 1;              // tallies at step.counts, to be added up
+    tally* snapshot = nullptr;              // pinned: the counters as of this commit, for the host to read
+    std::uint32_t* blocks_done = nullptr;   // [1] 0 before and after
+};
+
+inline constexpr int commit_threads = 128;
+
+namespace detail {
+
+__device__ inline void back_up_on_device(const commit_params& p, int g, std::int32_t slot, std::int32_t from, std::int32_t to) {
+    const auto& group = p.step.tiers.groups[g];
+    const auto* map = p.step.tables.page_map(slot);
+    const auto* host = p.step.tables.host_map(slot);
+    std::int32_t copied = 0;
+    for (auto row = from / group.positions_per_row + static_cast<std::int32_t>(threadIdx.x / 32); row < to / group.positions_per_row; row += commit_threads / 32) {
+        const auto page = group.rows_per_page.quotient(static_cast<std::uint32_t>(row));
+        if (map[page] < 0 || host[page] < 0) continue;
+        const auto in_page = group.rows_per_page.remainder(static_cast<std::uint32_t>(row), page);
+        copy_group_row_warp(p.step.tiers, group, group.at(gpu_page{map[page]}, in_page),
+                            p.step.tiers.host + group.host_offset(host_page{host[page]}, p.step.tiers.host_page_bytes, in_page), direction::to_host);
+        ++copied;
+    }
+    if (threadIdx.x % 32 == 0 && copied) atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->backed_up_rows), static_cast<unsigned long long>(copied));
+}
+
+/// The last block copies the counters to where the host can read them without waiting.
+__device__ inline void publish_counts(const commit_params& p) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(p.blocks_done, 1u) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    const auto* from = reinterpret_cast<const std::uint64_t*>(p.step.counts);
+    constexpr auto numbers = static_cast<unsigned>(sizeof(tally) / 8);
+    for (auto i = threadIdx.x; i < numbers; i += blockDim.x) {
+        std::uint64_t sum = 0;
+        for (std::int32_t shard = 0; shard < p.n_shards; ++shard) sum += __ldcg(from + shard * numbers + i);
+        reinterpret_cast<volatile std::uint64_t*>(p.snapshot)[i] = sum;
+    }
+    if (threadIdx.x == 0) *p.blocks_done = 0;
+}
+
+__device__ inline void commit_request(const commit_params& p, std::int32_t r, int g) {
+    const auto slot = p.round.slots[r];
+    const auto width = p.round.first_query[r + 1] - p.round.first_query[r];
+    if (slot < 0 || width == 0) return;
+    auto& record = p.step.tables.records[slot];
+    const auto n = p.round.frontiers[r];
+    const auto asked = p.accepted ? p.accepted[r] : width - 1;
+    const auto a = min(max(asked, 0), width - 1);
+    if (a != asked && g == 0 && threadIdx.x == 0)
+        atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->violations[static_cast<int>(violation::accepted_out_of_range)]), 1ull);
+    const auto next = placed_until(p.step, slot, n, n + a + 1);
+    back_up_on_device(p, g, slot, n, next);
+    if (g == 0 && threadIdx.x == 0) record.frontier = next;
+}
+
+} // namespace detail
+
+static __global__ void __launch_bounds__(commit_threads) commit_kernel(const __grid_constant__ commit_params p) {
+    const auto groups = p.step.tiers.n_groups;
+    detail::commit_request(p, static_cast<std::int32_t>(blockIdx.x) / groups, static_cast<std::int32_t>(blockIdx.x) % groups);
+    detail::publish_counts(p);
+}
+
+inline void launch_commit(const commit_params& params, cudaStream_t stream) {
+    if (params.round.n_requests == 0) return;
+    commit_kernel<<<static_cast<unsigned>(params.round.n_requests * params.step.tiers.n_groups), commit_threads, 0, stream>>>(params);
+    cuda_check(cudaGetLastError(), "commit");
+}
+
+} // namespace dhisparse

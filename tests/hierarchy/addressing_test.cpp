@@ -1,0 +1,145 @@
+// view(), row(), location_of() and index tables say where rows and keys lie, in both layouts.
+#include "catch.hpp"
+#include "engine.hpp"
+
+using namespace dhisparse_test;
+
+namespace {
+
+/// Two groups of different widths, one with runs; layer 5 has no source and reads group 1 through its own announcement.
+dh::hierarchy_config two_groups() {
+    dh::hierarchy_config config;
+    auto& shape = config.shape;
+    shape = {.name = "two groups", .layers = 6, .k = 4, .page_positions = 16};
+    const std::vector<dh::row_run> runs{{0, 24, 24}, {8 * 24, 8, 8}};
+    for (const int layer : {0, 1, 2}) shape.sources.push_back({.layer = layer, .row_bytes = 64, .index_key_bytes = 8});
+    for (const int layer : {3, 4}) shape.sources.push_back({.layer = layer, .row_bytes = 32, .positions_per_row = 2, .runs = runs});
+    shape.groups = {{0, 1, 2}, {3, 4}};
+    shape.announcements = {{0, 0, {0, 1, 2}}, {3, 1, {3, 4}}, {5, 1, {4, 5}}};
+    config.pool_pages = 30;
+    config.host_pages = 40;
+    config.slots = 2;
+    config.hot_pages = 1;
+    return config;
+}
+
+} // namespace
+
+TEST_CASE("views lie in the slab, and a location is the same row for view and row()", "[hierarchy]") {
+    const int combination = GENERATE(0, 1);
+    CAPTURE(combination);
+    engine e(two_groups(), combination);
+    const auto* slab = e.it->tiers().slab;
+    const auto slab_bytes = e.it->layout().slab_bytes();
+    std::set<const std::byte*> seen;
+    for (const int layer : {0, 1, 2, 3, 4}) {
+        const auto view = e.it->view(layer);
+        CHECK(reinterpret_cast<std::uintptr_t>(view.base) % 16 == 0);
+        CHECK(view.base + view.n_blocks * view.block_stride_bytes <= slab + slab_bytes);
+        for (int page = 0; page < 30; ++page)
+            for (int t = 0; t < 16; ++t) {
+                const auto at = e.it->location_of(layer, dh::gpu_page{page}, t);
+                REQUIRE(at >= 0);
+                REQUIRE(at < view.rows);
+                const auto* row = e.it->row(layer, at, 0);
+                REQUIRE(row >= slab);
+                REQUIRE(row + (layer < 3 ? 64 : 24) <= slab + slab_bytes);
+                if (layer < 3) REQUIRE(row == view.base + std::int64_t{at} * view.row_bytes); // packed: flat rows
+                else REQUIRE(row == view.base + at / view.rows_per_block * view.block_stride_bytes + at % view.rows_per_block * 24);
+                if (layer >= 3) REQUIRE(e.it->row(layer, at, 1) == view.base + at / view.rows_per_block * view.block_stride_bytes + 192 + at % view.rows_per_block * 8);
+                const int m = layer < 3 ? 1 : 2;
+                REQUIRE(seen.insert(row).second == (t % m == 0)); // no two rows share bytes
+            }
+    }
+}
+
+TEST_CASE("PP-01 every layer's rows keep their own bytes", "[hierarchy]") {
+    const int combination = GENERATE(0, 1);
+    CAPTURE(combination);
+    auto config = plain_config({.page_positions = 4, .k = 4, .lanes = 3});
+    engine e(config, combination);
+    const auto pattern = [](int layer, int page, int row) { return layer * 1000 + page * 10 + row; };
+    const auto each = [&](auto body) {
+        for (int layer = 0; layer < 3; ++layer)
+            for (int page = 0; page < 64; ++page)
+                for (int row = 0; row < 4; ++row) body(e.it->view(layer).base + std::int64_t{e.it->location_of(layer, dh::gpu_page{page}, row)} * 128, pattern(layer, page, row));
+    };
+    each([](std::byte* at, int value) { for (int i = 0; i < 128; i += 4) std::memcpy(at + i, &value, 4); });
+    each([](const std::byte* at, int value) {
+        for (int i = 0; i < 128; i += 4) {
+            int got = 0;
+            std::memcpy(&got, at + i, 4);
+            REQUIRE(got == value);
+        }
+    });
+}
+
+TEST_CASE("a layer without a source reads the first lane of the group that it announces for", "[hierarchy]") {
+    engine e(two_groups());
+    CHECK(e.it->view(5).base == e.it->view(3).base);
+    CHECK(e.it->view(4).base != e.it->view(3).base);
+    CHECK_THROWS_AS(e.it->row(5, 0, 0), dh::invalid_argument);
+}
+
+TEST_CASE("appended locations and index blocks are those of the mapped pages", "[hierarchy]") {
+    auto config = two_groups();
+    config.max_positions = 2000;
+    dh::hierarchy<> kv(config);
+    const auto slot = kv.try_admit({0, 400}).value();
+    kv.finish_import(slot);
+    kv.advance({}, {}, {});
+    std::set<std::int32_t> blocks;
+    for (int t = 0; t < 100; ++t) {
+        const std::int32_t s = slot.index;
+        const auto round = kv.append({}, {&s, nullptr, 1});
+        const auto page = kv.ledger().page_table(slot)[static_cast<std::size_t>(t / 16)];
+        CHECK(round.group_locations(0)[0] == kv.location_of(0, page, t % 16));
+        CHECK(round.group_locations(1)[0] == kv.location_of(3, page, t % 16));
+        for (int i = 0; i < 3; ++i) {
+            CHECK(round.source_blocks(i)[0] == kv.index_table(slot, i)[t / 16]);
+            blocks.insert(round.source_blocks(i)[0]);
+        }
+        kv.commit({}, round);
+        CHECK(kv.frontier(slot) == t + 1);
+        const auto done = kv.completed();
+        kv.advance({}, std::vector(done.begin(), done.end()), std::vector<dh::frontier_report>{{slot, t + 1}});
+    }
+    CHECK(blocks.size() == 3 * 7); // a block for each page of positions and source
+}
+
+TEST_CASE("a resident hierarchy keeps every row on the GPU", "[hierarchy]") {
+    const int combination = GENERATE(range(0, 8));
+    CAPTURE(combination);
+    auto config = two_groups();
+    config.host_pages = config.hot_pages = 0;
+    engine e(config, combination);
+    CHECK(e.it->tiers().host == nullptr);
+    const auto slot = e.start(100, 60);
+    const auto other = e.start(33, 30);
+    e.decode(slot, 60);
+    e.decode(other, 30);
+    e.check_history(slot);
+    e.check_history(other);
+    const auto& counts = e.it->counts();
+    CHECK(counts.hot + counts.host + counts.backed_up_rows == 0);
+    CHECK(counts.selected == counts.tail + counts.history);
+    CHECK(e.pages().optional == 0);
+    CHECK(e.it->copier().n_held() == 0);
+}
+
+TEST_CASE("both layouts give the same rows from the same tiers", "[hierarchy]") {
+    auto config = two_groups();
+    config.reserve_pages = config.pool_pages;
+    engine paged(config, 0), planes(config, 1);
+    for (auto* e : {&paged, &planes}) {
+        const auto slot = e->start(70, 50);
+        e->decode(slot, 50);
+        e->check_history(slot);
+        e->check_history(slot);
+    }
+    const auto &a = paged.it->counts(), &b = planes.it->counts();
+    CHECK(a.hot == b.hot);
+    CHECK(a.host == b.host);
+    CHECK(a.host_bytes == b.host_bytes);
+    CHECK(a.host > 0);
+}
