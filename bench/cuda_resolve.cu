@@ -7,10 +7,10 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <memory>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #ifndef DHISPARSE_BENCH_HOST_GIB
@@ -154,22 +154,24 @@ private:
         if (!sorted_) std::stable_partition(order.begin(), order.end(), [&](std::int32_t row) { return table[static_cast<std::size_t>(row / page)] == dh::gpu_page::none; });
         const auto unmapped = static_cast<int>(std::count(table.begin(), table.begin() + positions_ / page, dh::gpu_page::none)) * page;
         const int n_pages = unmapped == 0 ? k : static_cast<int>(shares.pages * k), n_missed = unmapped == 0 ? 0 : whole(shares.missed * k), n_hot = k - n_pages - n_missed;
+        // Rows of the last two resolves are certainly in the cache; the least recent certainly are not.
+        const int recent = std::min(unmapped, 3000), oldest = unmapped - std::min(unmapped / 4, 8192);
+        std::vector<char> taken(order.size());
         const auto draw = [&](int begin, int end, int n, int at) { // n distinct rows out of order[begin, end)
-            for (int i = 0; i < n; ++i) {
-                std::swap(order[static_cast<std::size_t>(begin + i)], order[static_cast<std::size_t>(begin + i + static_cast<int>(random_() % static_cast<unsigned>(end - begin - i)))]);
-                out[at + i] = order[static_cast<std::size_t>(begin + i)];
+            while (n > 0) {
+                const auto i = static_cast<std::size_t>(begin + static_cast<int>(random_() % static_cast<unsigned>(end - begin)));
+                if (std::exchange(taken[i], 1)) continue;
+                out[at++] = order[i];
+                --n;
             }
         };
-        const int resident = std::min(unmapped, entries - 448);
-        draw(0, resident, n_hot, 0);
-        if (n_missed) draw(unmapped - std::min(unmapped / 4, 8192), unmapped, n_missed, n_hot); // the least recent
+        draw(0, recent, n_hot, 0);
+        if (n_missed) draw(oldest, unmapped, n_missed, n_hot);
         if (n_pages) draw(unmapped, positions_, n_pages, n_hot + n_missed);
-        if (n_missed) { // they become the most recent
-            const auto from = static_cast<std::size_t>(unmapped - std::min(unmapped / 4, 8192));
-            std::vector<std::int32_t> fresh(order.begin() + static_cast<std::ptrdiff_t>(from), order.begin() + static_cast<std::ptrdiff_t>(from) + n_missed);
-            order.erase(order.begin() + static_cast<std::ptrdiff_t>(from), order.begin() + static_cast<std::ptrdiff_t>(from) + n_missed);
-            order.insert(order.begin() + n_hot, fresh.begin(), fresh.end());
-        }
+        std::vector<std::int32_t> next(out, out + n_hot + n_missed); // what was used comes first, the rest keeps its order
+        for (std::size_t i = 0; i < order.size(); ++i)
+            if (!taken[i] || i >= static_cast<std::size_t>(unmapped)) next.push_back(order[i]);
+        order.swap(next);
         std::shuffle(out, out + k, random_);
     }
     int whole(double n) { return static_cast<int>(n + static_cast<double>(random_() % 1000) / 1000.0); }

@@ -86,7 +86,8 @@ void describe_input(CLI::App& app, texts& t, options& o) {
         app.add_option(name, value, what)->type_name(type)->take_last();
     };
     add("--model", t.model, "DIR", "Folder of tiny_dsa.safetensors [examples/tiny_dsa]");
-    add("--prompt", t.prompt, "FILE", "Where the prompt comes from [story.txt of the model]");
+    add("--prompt", t.prompt, "FILE",
+        "Where the prompt comes from [story.txt in examples/tiny_dsa]");
     add("--offset", o.offset, "N", "Its first byte in the file [0]");
     add("--length", o.length, "N", "Its bytes [of the story up to 6000, else to the file's end]");
     add("--tokens", t.tokens, fmt::format("1..{}", context - 1), "New bytes a request [128]");
@@ -138,7 +139,7 @@ void parse(CLI::App& app, int argc, const char* const* argv) {
     } catch (const CLI::ExtrasError&) {
         refuse("option", app.remaining().front(), option_names(app));
     } catch (const CLI::ParseError& e) {
-        throw usage_error(e.what());
+        throw usage_error(fmt::format("{} (see --help)", e.what()));
     }
 }
 

@@ -16,8 +16,9 @@ struct options {
     static constexpr int all_pages = -1;
 
     std::filesystem::path model_dir, prompt_file;
-    // As typed, since what is permitted depends on the file; empty: the default.
-    std::string offset, length;
+    // As typed, since what is permitted depends on the file. No length: as much as there is, of
+    // the story up to 6000 bytes.
+    std::string offset = "0", length;
     bool own_prompt = false;       // not the story
     int tokens = 128;              // new bytes a request
     int hot_rows = 512;            // B

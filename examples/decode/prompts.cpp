@@ -30,21 +30,18 @@ bytes read_file(const std::filesystem::path& file) {
 
 /// The prompt's bytes in the file: both the file and the model's context must have room for them.
 std::span<const std::uint8_t> prompt_in(const options& o, const bytes& file) {
+    constexpr int context = tiny_dsa::max_positions;
     const auto name = o.prompt_file.filename().string();
     const auto file_bytes = static_cast<int>(std::min<std::size_t>(file.size(), 1 << 30));
-    const int offset = o.offset.empty()
-                           ? 0
-                           : number("--offset", o.offset, 0, file_bytes - 1,
-                                    fmt::format("({} has {} bytes)", name, file_bytes));
-    const int in_file = file_bytes - offset, in_context = tiny_dsa::max_positions - o.tokens;
+    const int offset = number("--offset", o.offset, 0, file_bytes - 1,
+                              fmt::format("({} has {} bytes)", name, file_bytes));
+    const int in_file = file_bytes - offset, in_context = context - o.tokens;
     const int usual = o.own_prompt ? in_file : std::min(story_length, in_file);
-    const int length = number(
-        "--length", o.length.empty() ? std::to_string(usual) : o.length, 1,
-        std::min(in_file, in_context),
-        fmt::format(
-            "(from its offset {} has {} bytes; the model's context of {} positions leaves {} "
-            "beside --tokens {})",
-            name, in_file, tiny_dsa::max_positions, in_context, o.tokens));
+    const auto why = fmt::format("({} has {} bytes from {} on; of the model's {} positions, "
+                                 "{} new bytes leave {})",
+                                 name, in_file, offset, context, o.tokens, in_context);
+    const int length = number("--length", o.length.empty() ? std::to_string(usual) : o.length, 1,
+                              std::min(in_file, in_context), why);
     return std::span(file).subspan(static_cast<std::size_t>(offset),
                                    static_cast<std::size_t>(length));
 }

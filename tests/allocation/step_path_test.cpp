@@ -9,27 +9,41 @@ namespace {
 
 std::size_t n_allocations = 0;
 
-void* counted(std::size_t bytes, std::size_t alignment) {
+// Not inlined: GCC would take malloc's and free's pairing with new and delete for a mistake.
+[[gnu::noinline]] void* counted(std::size_t bytes, std::size_t alignment) noexcept {
     ++n_allocations;
-    auto* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+[[gnu::noinline]] void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
+    auto* memory = counted(bytes, alignment);
     if (memory == nullptr) throw std::bad_alloc{};
     return memory;
 }
 
+[[gnu::noinline]] void give_back(void* memory) noexcept { std::free(memory); }
+
+constexpr std::size_t usual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
 } // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new[](std::size_t bytes) { return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+// All forms, so that none of the runtime's own meets a free of ours.
+void* operator new(std::size_t bytes) { return counted_or_throw(bytes, usual); }
+void* operator new[](std::size_t bytes) { return counted_or_throw(bytes, usual); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted_or_throw(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted_or_throw(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, usual); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, usual); }
+void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete[](void* memory) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { give_back(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { give_back(memory); }
 
 using namespace dhisparse_test;
 

@@ -91,6 +91,7 @@ list random_selection(std::size_t n, std::int32_t centre, Random& random) {
 
 } // namespace
 
+// Block sizes are the CUDA backend's; here: exact counts and a consistent state for each mix.
 TEMPLATE_TEST_CASE(
     "HC-01, HC-02: counts are exact and every row has one entry, for all hit, all missed and half",
     "[hot_cache]", dense_lru, dense_fifo, hashed_lru, hashed_fifo) {
@@ -152,6 +153,7 @@ TEST_CASE("HC-05: with fifo a hit changes nothing", "[hot_cache]") {
     CHECK(s.holds(11));
 }
 
+// A row in use is one that this access selects too: there are no other pins.
 TEMPLATE_TEST_CASE("HC-06: where the oldest row is in use the next oldest gives way", "[hot_cache]",
                    dense_lru, dense_fifo) {
     TestType s(4, 4);
@@ -164,6 +166,7 @@ TEMPLATE_TEST_CASE("HC-06: where the oldest row is in use the next oldest gives 
     CHECK_FALSE(s.holds(21));
 }
 
+// There is no prefetch: what competes with rows in use are other rows of the same access.
 TEMPLATE_TEST_CASE("HC-04: rows in use are never evicted, what finds no entry is left out",
                    "[hot_cache]", dense_lru, dense_fifo, hashed_lru) {
     TestType s(8, 12);

@@ -74,6 +74,7 @@ TEST_CASE("an index does what a map does over a long program", "[hot_index]") {
     CHECK(differences(index, expected, memory.rows) == 0);
 }
 
+// Probing has no groups here: what wraps around is a cluster of linear probing.
 TEST_CASE("HC-11: small crowded indexes find every row once, also in clusters that wrap around",
           "[hot_index]") {
     CAPTURE(dhisparse_test::seed());

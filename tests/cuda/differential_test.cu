@@ -158,7 +158,7 @@ dh::model_shape wide_shape() {
 
 template <class Policies>
 void differ(const dh::hierarchy_config& config, int programs, int steps) {
-    if (!has_gpu()) return skip("no CUDA device");
+    if (!has_gpu()) return;
     for (int program = 0; program < programs; ++program)
         for (const bool in_graph : {false, true}) {
             CAPTURE(seed(), program, in_graph);
@@ -169,21 +169,31 @@ void differ(const dh::hierarchy_config& config, int programs, int steps) {
 
 } // namespace
 
+TEST_CASE("a short program is the same on both backends", "[cuda][sanitize]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 22, .host_pages = 60, .slots = 3, .hot_pages = 3, .k_max = 1, .max_requests = 3}, 2, 6);
+    differ<dh::default_policies>({.shape = split_shape(), .pool_pages = 20, .host_pages = 60, .slots = 2, .hot_pages = 2, .k_max = 1, .max_requests = 2}, 1, 6);
+}
+
 TEST_CASE("both backends give the same after every step, three groups, K up to 2", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
     const dh::hierarchy_config config{.shape = small_shape(), .pool_pages = 60, .host_pages = 120, .slots = 4, .hot_pages = 6, .k_max = 2, .max_requests = 5};
     differ<dh::default_policies>(config, 4, 60);
     differ<fifo_planes>(config, 2, 60);
 }
 
 TEST_CASE("both backends give the same with a tight pool and K = 1", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
     differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 22, .host_pages = 60, .slots = 3, .hot_pages = 3, .k_max = 1, .max_requests = 3}, 4, 80);
 }
 
 TEST_CASE("both backends give the same with rows of two runs", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
     differ<dh::default_policies>({.shape = split_shape(), .pool_pages = 20, .host_pages = 60, .slots = 3, .hot_pages = 2, .k_max = 1, .max_requests = 3}, 3, 60);
     differ<fifo_planes>({.shape = split_shape(), .pool_pages = 20, .host_pages = 60, .slots = 3, .hot_pages = 2, .k_max = 1, .max_requests = 3}, 2, 60);
 }
 
 TEST_CASE("both backends give the same with rows of a whole block", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
     differ<dh::default_policies>({.shape = wide_shape(), .pool_pages = 14, .host_pages = 40, .slots = 2, .hot_pages = 3, .k_max = 2, .max_requests = 2}, 2, 60);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,16 +24,20 @@ namespace decode_test {
 
 using json = nlohmann::json;
 
-/// A folder of this test process; removed at the end.
+/// A folder of its own, removed at the end.
 class scratch_folder {
 public:
-    scratch_folder() { std::filesystem::create_directories(path_); }
+    scratch_folder() { REQUIRE(mkdtemp(path_.data()) != nullptr); }
     ~scratch_folder() { std::filesystem::remove_all(path_); }
-    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+    scratch_folder(const scratch_folder&) = delete;
+    scratch_folder& operator=(const scratch_folder&) = delete;
+    std::filesystem::path operator/(const std::string& name) const {
+        return std::filesystem::path(path_) / name;
+    }
 
 private:
-    std::filesystem::path path_ = std::filesystem::temp_directory_path() /
-                                  ("dhisparse_decode_test_" + std::to_string(getpid()));
+    std::string path_ =
+        (std::filesystem::temp_directory_path() / "dhisparse_decode_XXXXXX").string();
 };
 
 inline std::string contents(const std::filesystem::path& file) {
@@ -72,7 +77,7 @@ inline said run(std::vector<std::string> arguments, const char* directory = "/")
 
 /// The object that a run with --json prints, and nothing else on stdout.
 inline json run_json(std::vector<std::string> arguments, int code = 0) {
-    arguments.push_back("--json");
+    arguments.insert(arguments.begin(), "--json");
     const auto got = run(arguments);
     INFO("stdout: " << got.out << " stderr: " << got.err);
     REQUIRE(got.code == code);

@@ -67,6 +67,7 @@ TEST_CASE("a pool gives each of its pages once, page 0 first", "[pool]") {
     CHECK(pages.n_free() == 0);
 }
 
+// There is no null page here: what is not mapped is -1.
 TEST_CASE("PP-08: page 0 is an ordinary page and no page is -1", "[pool]") {
     pool pages(3);
     CHECK(take_all(pages) == std::set<std::int32_t>{0, 1, 2});
@@ -93,6 +94,7 @@ TEST_CASE("PP-05: with every page held there is none to take, until one is relea
     CHECK(pages.take() == gpu_page{5});
 }
 
+// Host pages are never evicted for one another: the page that came back last is given next.
 TEST_CASE("PP-04: the page that was given back is taken next, and the others keep their holders",
           "[pool]") {
     pool pages(4);

@@ -187,6 +187,7 @@ TEMPLATE_TEST_CASE("a run that moves keeps every table, and what it gains is emp
     CHECK(differences_from_fill(t, 2, 8, n_pages) == 0);
 }
 
+// Hot caches don't grow; a slot's run does, when its reserved length is raised.
 TEMPLATE_TEST_CASE("RM-04: an index whose run has moved takes rows of the grown range",
                    "[slot_tables]", dense, hashed) {
     some_tables<TestType> t;

@@ -150,6 +150,7 @@ TEST_CASE("RS-15: an unfinished block may be selected where it is readable, and 
     }
 }
 
+// A slot's position is never pending: until its edits are applied the slot is not live.
 TEST_CASE("RS-17: a slot without a request, or with no position yet, gives -1 and touches nothing",
           "[resolve]") {
     resident s(64);

@@ -168,6 +168,7 @@ TEST_CASE("RM-04: rows in the last of 65 hot pages are found there", "[resolve]"
     CHECK(s.counts.host_rows == 4160);
 }
 
+// Lanes of a group move together; groups are what has tables of its own.
 TEST_CASE("HC-07: two groups keep their own entries and bytes over 50 steps", "[resolve]") {
     CAPTURE(dhisparse_test::seed());
     std::mt19937_64 random(dhisparse_test::seed());

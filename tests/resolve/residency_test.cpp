@@ -61,6 +61,7 @@ TEST_CASE("RM-06: a slot's shorter request never sees rows of the longer one bef
     CHECK(s.count_of(violation::row_out_of_range) == 1);
 }
 
+// Windows are the draft ring's; here: pages that were unmapped and have no host copy.
 TEST_CASE("RM-08: pages that have left a request give -1 though another request has them now",
           "[resolve]") {
     subject s(pages_of(16), {.n_pages = 16});

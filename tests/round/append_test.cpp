@@ -93,6 +93,7 @@ TEST_CASE("a batch of no request is a round without queries", "[append]") {
     CHECK(s.tables().records[0].frontier == 14);
 }
 
+// The model writes rows to the locations of an append: padding must have none.
 TEST_CASE(
     "PP-09: padding slots get no location and no index block, so that nothing is written for them",
     "[append]") {

@@ -24,7 +24,7 @@ inline constexpr std::int32_t resolve_threads = 256;
 
 /// requests: of the batch; entries: K_max · k; host_row_bytes: of a group row; processors: the device's.
 /// A cluster as large as leaves two blocks a processor: one entry a thread while that fits, and few
-/// requests with misses are copied by many blocks, each with as much on its way as its share of shared memory holds.
+/// requests with misses are copied by many blocks, each with 40 KiB of them on their way.
 inline resolve_tuning tune_resolve(std::int64_t requests, std::int64_t entries, std::int64_t host_row_bytes, std::int32_t processors) {
     resolve_tuning out;
     const auto wants_more = [&] {
@@ -38,8 +38,7 @@ inline resolve_tuning tune_resolve(std::int64_t requests, std::int64_t entries, 
     out.block_entries = static_cast<std::int32_t>(ceil_div<std::int64_t>(entries, out.cluster));
     out.items = out.block_entries <= resolve_threads ? 1 : out.block_entries <= 2 * resolve_threads ? 2 : 4;
     out.copy_slot_bytes = static_cast<std::int32_t>(std::min<std::int64_t>(round_up(host_row_bytes, 128), 8192));
-    const std::int64_t copy_bytes = (requests * out.cluster <= processors ? 112 : 40) * 1024;
-    out.copy_slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(copy_bytes / out.copy_slot_bytes, 4, 64));
+    out.copy_slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(40 * 1024 / out.copy_slot_bytes, 4, 32));
     out.parts = static_cast<std::int32_t>(ceil_div<std::int64_t>(host_row_bytes, out.copy_slot_bytes));
     return out;
 }
