@@ -46,12 +46,14 @@ public:
                position % page_positions * tiny_dsa::key_width;
     }
 
-private:
+    /// The first key of an index block.
     template <class Hierarchy>
     static std::uint16_t* at(const Hierarchy& kv, std::int32_t block) {
         return reinterpret_cast<std::uint16_t*>(kv.index_base() +
                                                 block * kv.layout().index().pitch_bytes);
     }
+
+private:
     std::size_t index(int producer, int request) const {
         return static_cast<std::size_t>(producer) * n_requests_ + static_cast<std::size_t>(request);
     }

@@ -24,6 +24,7 @@ public:
             bases_.push_back(reinterpret_cast<const std::uint16_t*>(session.kv().view(layer).base));
         for (auto& g : groups_) {
             g.new_rows.resize(n);
+            g.new_key_blocks.resize(n);
             g.selected.resize(n * tiny_dsa::top_k);
             g.at.resize(n * tiny_dsa::top_k);
         }
@@ -31,8 +32,10 @@ public:
 
     void begin() {
         round_ = session_.append();
-        for (int p = 0; p < tiny_dsa::n_producers; ++p)
+        for (int p = 0; p < tiny_dsa::n_producers; ++p) {
             session_.machine.read(round_.group_locations(p), std::span(group(p).new_rows));
+            session_.machine.read(round_.source_blocks(p), std::span(group(p).new_key_blocks));
+        }
     }
     void end() {
         if (check_) check_->end_round();
@@ -43,7 +46,9 @@ public:
         return session_.row(layer, group_of(layer).new_rows[static_cast<std::size_t>(i)]);
     }
     std::uint16_t* key(int producer, int i) override {
-        return session_.keys().key(producer, i, session_.position());
+        const auto block = group(producer).new_key_blocks[static_cast<std::size_t>(i)];
+        const int in_page = session_.position() % page_positions;
+        return key_blocks::at(session_.kv(), block) + in_page * tiny_dsa::key_width;
     }
     std::span<const std::uint16_t* const> keys(int producer, int i) override {
         return session_.keys().blocks(producer, i);
@@ -72,9 +77,10 @@ private:
     template <class T>
     using array = typename Session::template array<T>;
     struct group_round {
-        std::vector<dh::location> new_rows; // [n_requests]
-        array<std::int32_t> selected;       // [n_requests][256]
-        array<dh::location> at;             // [n_requests][256]
+        std::vector<dh::location> new_rows;       // [n_requests]
+        std::vector<std::int32_t> new_key_blocks; // [n_requests]
+        array<std::int32_t> selected;             // [n_requests][256]
+        array<dh::location> at;                   // [n_requests][256]
     };
     group_round& group(int producer) { return groups_[producer]; }
     group_round& group_of(int layer) {

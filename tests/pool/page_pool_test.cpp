@@ -174,3 +174,20 @@ TEST_CASE("PP-11: a pool counts holders as a model does over 100,000 random step
     CHECK(both.pages.n_free() == both.pages.capacity());
     CHECK(take_all(both.pages).size() == 24);
 }
+
+TEST_CASE("a page has the class that it was taken or reclassified as until it is free again", "[pool]") {
+    pool pages(4);
+    const auto hot = *pages.take(page_class::hot), tail = *pages.take(page_class::tail);
+    CHECK(pages.class_of(hot) == page_class::hot);
+    CHECK(pages.n_of(page_class::free) == 2);
+    pages.reclassify(tail, page_class::history);
+    CHECK(pages.n_of(page_class::tail) == 0);
+    CHECK(pages.n_of(page_class::history) == 1);
+    pages.hold(tail);
+    pages.release(tail);
+    CHECK(pages.class_of(tail) == page_class::history);
+    pages.release(tail);
+    CHECK(pages.class_of(tail) == page_class::free);
+    CHECK_THROWS_AS(pages.reclassify(tail, page_class::hot), dhisparse::invalid_argument);
+    CHECK(pages.n_of(page_class::free) == 3);
+}

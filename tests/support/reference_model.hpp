@@ -122,12 +122,13 @@ private:
     int index_pages_of(int position_pages) const;
     int map_pages_of(int positions) const { return std::max(1, (pages_of(std::max(positions, 1)) + 7) / 8) * 8; }
     dh::page_counts counts() const;
+    int n_of(dh::page_class of) const;
     int n_held_gpu() const { return static_cast<int>(std::count_if(gpu_.begin(), gpu_.end(), [](int h) { return h > 0; })) + unknown_gpu_; }
     int n_held_host() const { return static_cast<int>(std::count_if(host_.begin(), host_.end(), [](int h) { return h > 0; })) + unknown_host_; }
     std::optional<std::int64_t> free_run(std::int64_t bytes) const;
     void mark_run(std::int64_t offset, std::int64_t bytes, bool taken);
     bool gives_import_page(model_request& r, int page, dh::gpu_page given);
-    void take_gpu(int page, const std::string& who);
+    void take_gpu(int page, dh::page_class as, const std::string& who);
     void take_host(int page, const std::string& who);
     void release_gpu(int page);
     void release_host(int page);
@@ -147,6 +148,7 @@ private:
     subject& it_;
     model_options options_;
     std::vector<int> gpu_, host_; // [pages] holders
+    std::vector<dh::page_class> classes_; // [gpu pages] where held
     int unknown_gpu_ = 0, unknown_host_ = 0; // taken by admissions whose plan has not come
     std::vector<char> region_;    // [granules of 16 bytes] taken
     std::vector<std::deque<int>> to_open_; // [slots]

@@ -6,7 +6,7 @@
 namespace dhisparse_test {
 
 inline reference_model::reference_model(subject& it, const model_options& options)
-    : on_device(options.slots, -1), it_(it), options_(options), gpu_(it.layout().limits().n_pages, 0), host_(options.host_pages, 0),
+    : on_device(options.slots, -1), it_(it), options_(options), gpu_(it.layout().limits().n_pages, 0), host_(options.host_pages, 0), classes_(gpu_.size()),
       region_(it.region_bytes() / 16, 0), to_open_(options.slots) {
     const auto& shape = it.layout().shape();
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
@@ -29,10 +29,11 @@ inline reference_model::reference_model(subject& it, const model_options& option
 
 // ---- pages
 
-inline void reference_model::take_gpu(int page, const std::string& who) {
+inline void reference_model::take_gpu(int page, dh::page_class as, const std::string& who) {
     expect(page >= 0 && page < static_cast<int>(gpu_.size()), "gpu page ", page, " for ", who);
     expect_equal(gpu_[page], 0, "holders of gpu page ", page, " when given to ", who);
     gpu_[page] = 1;
+    classes_[page] = as;
 }
 
 inline void reference_model::take_host(int page, const std::string& who) {
@@ -76,6 +77,15 @@ inline dh::page_counts reference_model::counts() const {
     return c;
 }
 
+/// Pages of a class, those that admissions took and no plan has named included.
+inline int reference_model::n_of(dh::page_class of) const {
+    int n = 0;
+    for (std::size_t page = 0; page < gpu_.size(); ++page) n += gpu_[page] > 0 && classes_[page] == of;
+    for (const auto& [uid, r] : requests)
+        if (!r.opened) n += of == dh::page_class::hot ? options_.hot_pages : of == dh::page_class::index ? r.first_indexes : 0;
+    return n;
+}
+
 inline void reference_model::check_counts() const {
     const auto got = it_.ledger().pages(), wanted = counts();
     expect_equal(got.capacity, wanted.capacity, "pages().capacity");
@@ -84,6 +94,8 @@ inline void reference_model::check_counts() const {
     expect_equal(got.promised, wanted.promised, "pages().promised");
     expect_equal(got.leaving, wanted.leaving, "pages().leaving");
     expect_equal(got.free, wanted.free, "pages().free");
+    for (const auto of : {dh::page_class::hot, dh::page_class::tail, dh::page_class::index, dh::page_class::history})
+        expect_equal(it_.ledger().pages_of_class(of), n_of(of), "pages of class ", static_cast<int>(of));
     expect(got.free >= 0 && got.leaving >= 0 && got.promised >= 0, "negative page count");
     expect(got.required + got.optional <= got.capacity, "required + optional exceed the capacity");
     expect_equal(it_.ledger().free_host_pages(), static_cast<int>(host_.size()) - n_held_host(), "free host pages");
@@ -217,7 +229,7 @@ inline bool reference_model::gives_import_page(model_request& r, int page, dh::g
         ++r.held;
         at.whole_copy = boundary;
     }
-    take_gpu(number(given), name(r));
+    take_gpu(number(given), at.optional ? dh::page_class::history : dh::page_class::tail, name(r));
     at.gpu = number(given);
     return true;
 }

@@ -82,9 +82,10 @@ inline void reference_model::take_promised_ids(const dh::step_plan& plan) {
             --unknown_host_;
             continue;
         }
-        take_gpu(page, name(r));
+        const bool hot = e.what == dh::edit::kind::hot_page;
+        take_gpu(page, hot ? dh::page_class::hot : dh::page_class::index, name(r));
         --unknown_gpu_;
-        auto& list = e.what == dh::edit::kind::hot_page ? r.hot : r.index;
+        auto& list = hot ? r.hot : r.index;
         expect_equal(e.index, static_cast<int>(list.size()), "number of a hot or index page of ", name(r));
         list.push_back(page);
     }
@@ -134,6 +135,7 @@ inline void reference_model::keep_or_unmap(model_request& r, int page) {
     if (at.gpu < 0 || at.optional) return;
     if (unmaps_.erase({r.uid, page}) == 0) {
         at.optional = true;
+        classes_[at.gpu] = dh::page_class::history;
         --r.held;
         return;
     }
@@ -165,13 +167,13 @@ inline void reference_model::grow(const dh::step_plan& plan) {
         if (e.what == kind::index_page) {
             if (e.index + 1 == static_cast<int>(r.index.size()) && e.value == r.index.back()) continue; // told again
             expect_equal(e.index, static_cast<int>(r.index.size()), "number of an index page of ", name(r));
-            take_gpu(static_cast<int>(e.value), name(r));
+            take_gpu(static_cast<int>(e.value), dh::page_class::index, name(r));
             r.index.push_back(static_cast<int>(e.value));
             ++n_grown_;
         } else if (e.what == kind::map && r.pages[e.index].gpu != e.value) {
             expect(!r.importing, "page ", e.index, " of ", name(r), " mapped during its import");
             expect_equal(e.index, r.mapped_to, "page mapped ahead for ", name(r));
-            take_gpu(static_cast<int>(e.value), name(r));
+            take_gpu(static_cast<int>(e.value), dh::page_class::tail, name(r));
             auto& at = r.pages[r.mapped_to++];
             at.gpu = static_cast<int>(e.value);
             at.landed = true;

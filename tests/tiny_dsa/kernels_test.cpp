@@ -71,54 +71,62 @@ TEST_CASE("linear multiplies, for any number of tokens", "[tiny_dsa]") {
     }
 }
 
-TEST_CASE("rms, silu and the scores are what they are defined as", "[tiny_dsa]") {
+TEST_CASE("rms divides by the root of the mean square", "[tiny_dsa]") {
     const auto* const k = each_set();
     if (!k) {
         return;
     }
-    SECTION("rms") {
-        const floats x = random_floats(96), gain = random_floats(96);
-        floats y(96);
-        k->rms(x.data(), gain.data(), 96, y.data());
-        double squares = 0;
-        for (const float v : x) {
-            squares += double{v} * v;
-        }
-        for (int i = 0; i < 96; ++i) {
-            REQUIRE(near(y[i], gain[i] * x[i] / std::sqrt(squares / 96 + 1e-6)));
-        }
+    const floats x = random_floats(96), gain = random_floats(96);
+    floats y(96);
+    k->rms(x.data(), gain.data(), 96, y.data());
+    double squares = 0;
+    for (const float v : x) {
+        squares += double{v} * v;
     }
-    SECTION("silu, also where exp would overflow") {
-        floats in = random_floats(32), y(16);
-        for (int i = 0; i < 16; ++i) {
-            in[i] *= i < 4 ? 1000 : i < 8 ? 0 : 5;
-        }
-        k->silu_product({.gate_up = in.data(), .y = y.data(), .y_stride = 16, .n_tokens = 1});
-        for (int i = 0; i < 16; ++i) {
-            REQUIRE(near(y[i], in[i] / (1 + std::exp(-double{in[i]})) * in[16 + i]));
-        }
+    for (int i = 0; i < 96; ++i) {
+        REQUIRE(near(y[i], gain[i] * x[i] / std::sqrt(squares / 96 + 1e-6)));
     }
-    SECTION("scores") {
-        const floats q = random_floats(4 * 32), w = random_floats(4), raw = random_floats(64 * 32);
-        std::vector<std::uint16_t> keys(raw.size());
-        std::transform(raw.begin(), raw.end(), keys.begin(), tiny_dsa::narrow);
-        floats panels(64 * 32), scores(64);
-        k->pack_keys(keys.data(), panels.data());
-        k->score({.queries = q.data(),
-                  .weights = w.data(),
-                  .panels = panels.data(),
-                  .scores = scores.data()});
-        for (int s = 0; s < 64; ++s) {
-            double sum = 0;
-            for (int j = 0; j < 4; ++j) {
-                double dot = 0;
-                for (int c = 0; c < 32; ++c) {
-                    dot += double{q[j * 32 + c]} * tiny_dsa::widen(keys[s * 32 + c]);
-                }
-                sum += w[j] * std::max(dot, 0.0);
+}
+
+TEST_CASE("silu is right also where exp would overflow", "[tiny_dsa]") {
+    const auto* const k = each_set();
+    if (!k) {
+        return;
+    }
+    floats in = random_floats(32), y(16);
+    for (int i = 0; i < 16; ++i) {
+        in[i] *= i < 4 ? 1000 : i < 8 ? 0 : 5;
+    }
+    k->silu_product({.gate_up = in.data(), .y = y.data(), .y_stride = 16, .n_tokens = 1});
+    for (int i = 0; i < 16; ++i) {
+        REQUIRE(near(y[i], in[i] / (1 + std::exp(-double{in[i]})) * in[16 + i]));
+    }
+}
+
+TEST_CASE("scores are weighted sums of what is positive", "[tiny_dsa]") {
+    const auto* const k = each_set();
+    if (!k) {
+        return;
+    }
+    const floats q = random_floats(4 * 32), w = random_floats(4), raw = random_floats(64 * 32);
+    std::vector<std::uint16_t> keys(raw.size());
+    std::transform(raw.begin(), raw.end(), keys.begin(), tiny_dsa::narrow);
+    floats panels(64 * 32), scores(64);
+    k->pack_keys(keys.data(), panels.data());
+    k->score({.queries = q.data(),
+              .weights = w.data(),
+              .panels = panels.data(),
+              .scores = scores.data()});
+    for (int s = 0; s < 64; ++s) {
+        double sum = 0;
+        for (int j = 0; j < 4; ++j) {
+            double dot = 0;
+            for (int c = 0; c < 32; ++c) {
+                dot += double{q[j * 32 + c]} * tiny_dsa::widen(keys[s * 32 + c]);
             }
-            REQUIRE(near(scores[s], sum));
+            sum += w[j] * std::max(dot, 0.0);
         }
+        REQUIRE(near(scores[s], sum));
     }
 }
 

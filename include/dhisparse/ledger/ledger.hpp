@@ -63,6 +63,8 @@ public:
     const step_plan& advance(std::span<const ticket> completed, std::span<const frontier_report> frontiers);
 
     page_counts pages() const;
+    /// Pages held as this class, those on their way back included.
+    std::int32_t pages_of_class(page_class of) const { return gpu_.n_of(of); }
     std::int32_t free_host_pages() const { return host_.n_free(); }
     std::int32_t free_slots() const { return static_cast<std::int32_t>(free_slots_.size()); }
     std::int32_t required_pages(const demand& wanted) const; // GPU pages at admission

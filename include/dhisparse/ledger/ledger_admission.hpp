@@ -90,7 +90,7 @@ inline void ledger::open(std::int32_t s, const demand& wanted, std::int64_t run,
     say(edit::kind::open, s, run, map_pages);
     say(edit::kind::positions, s, slot.positions);
     for (std::int64_t i = 0; i < layout_.limits().hot_pages; ++i) {
-        slot.hot.push_back(*gpu_.take());
+        slot.hot.push_back(*gpu_.take(page_class::hot));
         ++required_;
         say(edit::kind::hot_page, s, number(slot.hot.back()), static_cast<std::int32_t>(i));
     }

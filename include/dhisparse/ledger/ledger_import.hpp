@@ -8,7 +8,7 @@ namespace dhisparse {
 /// A page for a tail or an import: one that was promised to the slot, else one that nobody was promised.
 inline std::optional<gpu_page> ledger::take_tail(slot_state& slot) {
     if (slot.tail_held >= slot.tail_quota && unpromised() <= 0) return std::nullopt;
-    const auto page = gpu_.take();
+    const auto page = gpu_.take(page_class::tail);
     if (page) hold_tail(slot, 1);
     return page;
 }
@@ -25,7 +25,7 @@ inline bool ledger::give_index_pages(std::int32_t s, std::int64_t position_pages
     auto& slot = slots_[static_cast<std::size_t>(s)];
     while (static_cast<std::int64_t>(slot.index.size()) < index_pages_of(position_pages)) {
         if (unpromised() <= 0) return false;
-        slot.index.push_back(*gpu_.take());
+        slot.index.push_back(*gpu_.take(page_class::index));
         ++required_;
         say(edit::kind::index_page, s, number(slot.index.back()), static_cast<std::int32_t>(slot.index.size()) - 1);
     }
@@ -49,7 +49,7 @@ inline bool ledger::give_import_page(std::int32_t s, std::int32_t page) {
     if (at.gpu != gpu_page::none || at.copied == durability::durable) return at.gpu != gpu_page::none;
     const bool boundary = page == slot.prompt / layout_.shape().page_positions;
     if (!boundary && host_.capacity() > 0 && unpromised() > config_.reserve_pages) {
-        at.gpu = *gpu_.take();
+        at.gpu = *gpu_.take(page_class::history);
         at.optional = true;
         ++optional_;
         return true;

@@ -112,6 +112,7 @@ inline void ledger::keep_or_unmap(std::int32_t s, std::int32_t page) {
     const auto promised_then = promised_ + (slot.tail_held <= slot.tail_quota ? 1 : 0);
     if (gpu_.n_free() - promised_then >= config_.reserve_pages) {
         at.optional = true;
+        gpu_.reclassify(at.gpu, page_class::history);
         ++optional_;
         hold_tail(slot, -1);
         return;
