@@ -108,7 +108,7 @@ private:
 
 /// One of the eight combinations of the library's policies, by number.
 inline std::unique_ptr<subject> make_subject(int combination, const dh::hierarchy_config& config) {
-    using namespace dhisparse;
+    using dh::dense, dh::hashed, dh::fifo, dh::lru, dh::page_major, dh::source_planes;
     switch (combination & 7) {
     case 0: return std::make_unique<subject_of<policies<page_major, dense, lru>>>(config);
     case 1: return std::make_unique<subject_of<policies<source_planes, dense, lru>>>(config);
