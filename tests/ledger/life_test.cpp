@@ -4,6 +4,8 @@
 #include "ledger_rig.hpp"
 #include "refusal.hpp"
 
+#include <algorithm>
+
 using namespace dhisparse_test;
 
 namespace {
@@ -287,4 +289,43 @@ TEST_CASE("slots that run together never share a page", "[ledger]") {
         e.advance();
     }
     for (const auto slot : slots) e.check_history(slot);
+}
+
+TEST_CASE("PP-02 copies of pages with equal numbers in the two tiers are told apart", "[ledger]") {
+    ledger_rig rig({.pool_pages = 4, .host_pages = 8, .hot_pages = 1, .reserve_pages = 4});
+    const auto slot = rig.it.try_admit({8, 4}).value(); // two whole pages of 4 positions, through the tail's window
+    const auto given = rig.it.import_pages(slot, 0, 2);
+    REQUIRE(given.size() == 2);
+    rig.it.landed(slot, 0, 2);
+    const auto copies = rig.it.advance({}, {}).copies;
+    REQUIRE(copies.size() == 2);
+    const auto host_before = rig.it.free_host_pages();
+    const std::vector<dh::ticket> first{copies[0].id}, second{copies[1].id};
+    const auto& plan = rig.it.advance(first, {}); // one is done: it alone leaves the GPU
+    const auto unmapped = std::count_if(plan.edits.begin(), plan.edits.end(), [](const dh::edit& e) { return e.what == dh::edit::kind::map && e.value == -1; });
+    CHECK(unmapped == 1);
+    CHECK(rig.it.page_table(slot)[0] == dh::gpu_page::none);
+    CHECK(rig.it.page_table(slot)[1] == copies[1].gpu);
+    CHECK_THROWS_AS(rig.it.advance(first, {}), dh::invalid_argument);
+    rig.it.advance(second, {});
+    CHECK(rig.it.page_table(slot)[1] == dh::gpu_page::none);
+    CHECK(rig.it.free_host_pages() == host_before);
+}
+
+TEST_CASE("PP-03 a host page that a copy still writes is given to nobody", "[ledger]") {
+    ledger_rig rig({.pool_pages = 4, .host_pages = 3, .hot_pages = 1, .reserve_pages = 4});
+    const auto slot = rig.it.try_admit({8, 4}).value();
+    rig.it.import_pages(slot, 0, 2);
+    rig.it.landed(slot, 0, 2);
+    const auto copies = rig.it.advance({}, {}).copies;
+    REQUIRE(copies.size() == 2);
+    rig.it.finish(slot);
+    const auto fence = rig.it.advance({}, {}).fence;
+    const std::vector<dh::ticket> fences{fence}, done{copies[0].id, copies[1].id};
+    rig.it.advance(fences, {}); // all readers are gone, the copies are not done
+    CHECK(rig.it.free_host_pages() == 1);
+    CHECK(rig.it.fits({8, 4}).answer == dh::verdict::later);
+    rig.it.advance(done, {});
+    CHECK(rig.it.free_host_pages() == 3);
+    CHECK(rig.it.fits({8, 4}).answer == dh::verdict::now);
 }
