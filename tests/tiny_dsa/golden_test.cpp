@@ -108,8 +108,9 @@ private:
 
     void check_selection(const nlohmann::json& expected, std::size_t golden_index, int p) {
         const scored_list mine = session_.store().list(p), theirs = golden_list(golden_index);
-        REQUIRE(checksum(theirs.positions) == expected.at("ordered_fnv"));
-        if (checksum(mine.positions) == expected.at("ordered_fnv")) {
+        const auto ordered = expected.at("ordered_fnv").get<std::string>(); // some versions compare no string with a value
+        REQUIRE(checksum(theirs.positions) == ordered);
+        if (checksum(mine.positions) == ordered) {
             return;
         }
         const float bound = tiny_dsa::producer_layer[p] == 6 ? 0.1f : 0.02f;
