@@ -22,8 +22,10 @@ concept memory_resource = requires(Resource resource, std::byte* memory, std::in
 /// Ordinary host memory.
 struct host_resource {
     std::byte* allocate(std::int64_t bytes, std::int64_t alignment) {
-        const auto rounded = static_cast<std::size_t>(round_up(bytes, alignment));
-        auto* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), rounded);
+        constexpr std::int64_t most = std::int64_t{1} << 48; // beyond any address space
+        auto* memory = bytes <= most && alignment <= most
+                           ? std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(round_up(bytes, alignment)))
+                           : nullptr;
         require<out_of_capacity>(memory != nullptr, "host memory: ", bytes, " bytes could not be allocated");
         return static_cast<std::byte*>(memory);
     }
