@@ -24,7 +24,7 @@ struct cuda_backend {
 
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
             : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests), max_queries_(max_requests * layout.limits().k_max),
-              numbers_(3 * std::int64_t{max_requests} + 1 + (2 + layout.n_groups() + layout.index().n_sources) * std::int64_t{max_queries_}), seen_(tables.n_slots()), records_(max_requests),
+              numbers_(3 * std::int64_t{max_requests} + 1 + (2 + layout.n_groups() + layout.index().n_sources) * std::int64_t{max_queries_}), seen_(tables.n_slots()), records_(max_requests), news_(std::int64_t{max_requests} * max_cluster), leaders_(std::int64_t{max_requests} * max_cluster),
               counts_(tally_shards), snapshot_(1), done_(1) {
             cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
             cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
@@ -114,7 +114,7 @@ struct cuda_backend {
             prepare_resolve<index, replacement>(most);
         }
         std::int64_t shared_bytes(std::int32_t g, const resolve_tuning& tuning) const {
-            return resolve_memory::bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max);
+            return resolve_memory::bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max, host_tables_[static_cast<std::size_t>(g)].entries);
         }
         resolve_tuning tuning_of(std::int32_t g, std::int32_t requests, std::int32_t queries, std::int32_t k) const {
             return tune_resolve(requests, std::int64_t{queries} * k, host_groups_[static_cast<std::size_t>(g)].host_row_bytes, processors_);
@@ -163,9 +163,13 @@ struct cuda_backend {
             params.entries = parts.entries;
             params.codes = parts.codes;
             params.locations_per_page = group.locations_per_page;
-            params.positions_per_row = group.positions_per_row;
-            params.lead_positions = group.partial_readable ? 1 : group.positions_per_row;
+            params.positions_per_row = fast_divisor(static_cast<std::uint32_t>(group.positions_per_row));
+            params.unfinished = group.partial_readable ? group.positions_per_row - 1 : 0;
+            params.by_four = fits_four(selection, params.out);
             params.tuning = tuning_of(g, round.n_requests, round.one_query ? 1 : step_.k_max, selection.k);
+            if (!params.by_four) params.tuning.items = 1;
+            params.news = news_.data();
+            params.leaders = leaders_.data();
             params.entered = params.used + one_part;
             params.rows = reinterpret_cast<std::int32_t*>(params.entered + one_part);
             params.k = fast_divisor(static_cast<std::uint32_t>(selection.k));
@@ -175,6 +179,10 @@ struct cuda_backend {
             params.k_max = step_.k_max;
             return params;
         }
+        static bool fits_four(const selection_ref& selection, const locations_ref& out) {
+            const auto numbers = static_cast<std::uint64_t>(selection.k | selection.stride | out.stride);
+            return numbers % 4 == 0 && (reinterpret_cast<std::uintptr_t>(selection.rows) | reinterpret_cast<std::uintptr_t>(out.at)) % 16 == 0;
+        }
 
         array_of<group_placement> groups_;
         array_of<source_placement> lanes_;
@@ -182,6 +190,8 @@ struct cuda_backend {
         std::int32_t max_requests_, max_queries_;
         array_of<std::int32_t> numbers_, seen_, block_first_, block_step_;
         array_of<slot_record> records_; // [max_requests] the round's
+        array_of<block_news> news_;     // [max_requests][max_cluster]
+        array_of<std::int32_t> leaders_; // as news_
         array_of<tally> counts_;
         array_of<tally, mapped_memory> snapshot_;
         array_of<std::uint32_t> done_;

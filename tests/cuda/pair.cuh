@@ -122,7 +122,7 @@ public:
                 const auto at = (std::int64_t{part} * h.n_slots + s) * h.entries_per_slot;
                 CHECK(first_difference(h.entry_state + at, c.entry_state + at, n) == -1);
             }
-            CHECK(first_difference(h.clocks + s * h.n_groups, c.clocks + s * h.n_groups, 4 * h.n_groups) == -1);
+            for (std::int32_t g = 0; g < h.n_groups; ++g) CHECK(dh::cuda_backend::step_path<Policies>::read(c.clocks + s * h.n_groups + g) == h.clocks[s * h.n_groups + g] * dh::device_clock_step);
             CHECK(first_difference(h.hot_pages + s * h.hot_pages_per_slot, c.hot_pages + s * h.hot_pages_per_slot, 4 * h.hot_pages_per_slot) == -1);
             const auto& last = host.step().groups[h.n_groups - 1];
             const auto run = h.hot_index(s, last) + h.records[s].n_pages * 2 * static_cast<std::int64_t>(host.layout().groups().back().rows_per_page.divisor) - h.region;

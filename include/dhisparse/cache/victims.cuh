@@ -11,10 +11,15 @@ namespace dhisparse {
 struct victims_shared {
     std::int32_t bins[256];
     std::uint32_t warp_sums[32]; // of packed pairs
+    std::uint32_t warp_mins[32];
     std::int32_t total;
-    std::int32_t bin;   // the bin in which the last victim lies
+    std::int32_t bin;    // the bin in which the last victim lies
     std::int32_t before; // victims in bins that go first
+    std::int32_t in_bin; // entries in that bin
 };
+
+/// Words of shared memory in which a choice marks entries.
+__host__ __device__ constexpr std::int32_t mark_words(std::int32_t entries) { return 2 * ((entries + 31) / 32); }
 
 __device__ inline std::uint32_t warp_inclusive_sum(std::uint32_t x) {
     const auto lane = threadIdx.x % 32;
@@ -26,134 +31,174 @@ __device__ inline std::uint32_t warp_inclusive_sum(std::uint32_t x) {
     return x;
 }
 
+namespace detail {
+
+/// Adds to, or sets bits of, a word of shared memory where `is` holds: one predicated instruction. The plain
+/// function under an `if` becomes a branch that works the address out anew, ten times the cost.
+__device__ inline void add_if(bool is, std::uint32_t word, std::uint32_t value) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p red.shared.add.u32 [%1], %2; }" ::"r"(static_cast<std::uint32_t>(is)), "r"(word), "r"(value) : "memory");
+}
+__device__ inline void set_if(bool is, std::uint32_t word, std::uint32_t bits) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p red.shared.or.b32 [%1], %2; }" ::"r"(static_cast<std::uint32_t>(is)), "r"(word), "r"(bits) : "memory");
+}
+__device__ inline std::uint32_t shared_word(const void* at) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(at)); }
+
+} // namespace detail
+
 /// Chooses the `wanted` entries that go first of those that the resolve `now` has not selected. All
-/// threads of a block (a multiple of 32, at most 1024) call it; several blocks may, alike.
+/// threads of a block (a multiple of 256, at most 1024) call it; several blocks may, alike.
+/// A radix select over keys less the smallest one, eight bits a pass, the top bits that occur first. A thread's
+/// first 16 keys stay in registers. No branches on single entries: they would cost more than all else.
 template <replacement_policy Replacement>
 class victim_choice {
 public:
-    /// used, entered: [entries], 16-byte aligned, as all blocks of the request have marked them.
-    __device__ victim_choice(victims_shared& shared, const stamp* used, const stamp* entered, std::int32_t entries, stamp now)
-        : shared_(shared), used_(used), entered_(entered), entries_(entries), now_(now) {}
+    /// used, entered: [entries], 16-byte aligned, as all blocks of the request have marked them. marks: shared memory,
+    /// [mark_words(entries)].
+    __device__ victim_choice(victims_shared& shared, std::uint32_t* marks, const stamp* used, const stamp* entered, std::int32_t entries, stamp now)
+        : shared_(shared), marks_(marks), used_(used), entered_(entered), entries_(entries), now_(now) {
+#pragma unroll
+        for (std::int32_t c = 0; c < held; ++c) kept_[c] = load(c * chunk());
+    }
 
     /// Writes the victims of ranks [first, first + n), in entry order, to out[0, n). Returns how many
     /// victims there are in all: `wanted`, or every unprotected entry where those are fewer.
     __device__ std::int32_t choose(std::int32_t wanted, std::int32_t first, std::int32_t n, std::uint16_t* out) {
-        count([&](stamp key, int& bin) { bin = static_cast<int>(min(now_ - key, 255u)); return true; });
-        given_ = min(wanted, total_bins());
-        if (given_ == 0) return 0;
-        find_bin(given_, true);
-        if (shared_.bin == 255 && shared_.bins[255] > given_ - shared_.before) refine();
-        else take_bin();
+        const auto given = min(wanted, measure());
+        if (given == 0) return 0;
+        select(given);
         write(first, n, out);
-        return given_;
+        return given;
     }
 
 private:
-    static constexpr std::int32_t per_thread = 16;
+    static constexpr std::int32_t per_thread = 4, held = 4; // entries of a thread side by side; chunks in registers
+    static constexpr stamp never = 0xFFFFFFFF;              // in place of the key of an entry that may not give way
 
     struct batch {
         stamp key[per_thread];
-        std::uint32_t open = 0; // bit j: entry j may give way
     };
     __device__ std::int32_t entry(std::int32_t base, std::int32_t j) const { return base + static_cast<std::int32_t>(threadIdx.x) * per_thread + j; }
+    __device__ std::int32_t chunk() const { return static_cast<std::int32_t>(blockDim.x) * per_thread; }
     __device__ batch load(std::int32_t base) const {
+        const auto e = entry(base, 0);
+        uint4 used{now_, now_, now_, now_}, entered{};
+        if (e < entries_) {
+            used = __ldcg(reinterpret_cast<const uint4*>(used_ + e));
+            if constexpr (Replacement::key(1, 0) != 1) entered = __ldcg(reinterpret_cast<const uint4*>(entered_ + e));
+        }
+        const stamp u[] = {used.x, used.y, used.z, used.w}, i[] = {entered.x, entered.y, entered.z, entered.w};
         batch out;
 #pragma unroll
-        for (std::int32_t j = 0; j < per_thread; j += 4) {
-            const auto e = entry(base, j);
-            uint4 used{now_, now_, now_, now_}, entered{};
-            if (e < entries_) {
-                used = __ldcg(reinterpret_cast<const uint4*>(used_ + e));
-                entered = __ldcg(reinterpret_cast<const uint4*>(entered_ + e));
-            }
-            const stamp u[] = {used.x, used.y, used.z, used.w}, i[] = {entered.x, entered.y, entered.z, entered.w};
-#pragma unroll
-            for (std::int32_t n = 0; n < 4; ++n) {
-                out.key[j + n] = Replacement::key(u[n], i[n]);
-                out.open |= static_cast<std::uint32_t>(e + n < entries_ && u[n] != now_) << (j + n);
-            }
-        }
+        for (std::int32_t n = 0; n < per_thread; ++n) out.key[n] = e + n < entries_ && u[n] != now_ ? Replacement::key(u[n], i[n]) : never;
         return out;
     }
-    __device__ std::int32_t chunk() const { return static_cast<std::int32_t>(blockDim.x) * per_thread; }
+    /// Calls f(base, batch) for all entries, a chunk at a time.
+    template <class F>
+    __device__ void for_chunks(F f) {
+#pragma unroll
+        for (std::int32_t c = 0; c < held; ++c)
+            if (c * chunk() < entries_) f(c * chunk(), kept_[c]);
+#pragma unroll 1
+        for (auto base = held * chunk(); base < entries_; base += chunk()) f(base, load(base));
+    }
 
-    /// Histogram of the unprotected entries for which bin_of(key, bin) holds.
-    template <class BinOf>
-    __device__ void count(BinOf bin_of) {
+    /// The block's sum of x, by all threads.
+    __device__ std::uint32_t block_sum(std::uint32_t x) {
+        const auto warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+        x = __reduce_add_sync(0xFFFFFFFF, x);
+        if (lane == 0) shared_.warp_sums[warp] = x;
+        __syncthreads();
+        x = __reduce_add_sync(0xFFFFFFFF, lane < warps ? shared_.warp_sums[lane] : 0);
+        __syncthreads();
+        return x;
+    }
+
+    /// How many may give way, and their smallest key.
+    __device__ std::int32_t measure() {
+        std::uint32_t n = 0, least = never;
+        for_chunks([&](std::int32_t, const batch& at) {
+#pragma unroll
+            for (const auto key : at.key) {
+                n += key != never;
+                least = min(least, key);
+            }
+        });
+        const auto warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+        least = __reduce_min_sync(0xFFFFFFFF, least);
+        if (lane == 0) shared_.warp_mins[warp] = least;
+        n = block_sum(n);
+        least_ = __reduce_min_sync(0xFFFFFFFF, lane < warps ? shared_.warp_mins[lane] : never);
+        return static_cast<std::int32_t>(n);
+    }
+
+    /// Bits that hold the last victim's key less the smallest one. Most entries were used lately and few give way: those
+    /// are found in the oldest sixteenth or fourth of the span where it suffices, which spares the others' counting.
+    __device__ std::int32_t bits_of_last(std::int32_t given) {
+        const auto bits = 32 - __clz(static_cast<int>(now_ - 1 - least_)); // of the largest key less the smallest, at most
+        if (bits < 5) return bits;
+        const auto sixteenth = stamp{1} << (bits - 4), fourth = stamp{1} << (bits - 2);
+        std::uint32_t n = 0; // two counts: there are at most 65,534 entries
+        for_chunks([&](std::int32_t, const batch& at) {
+#pragma unroll
+            for (const auto key : at.key) n += (key - least_ < sixteenth ? 1u : 0u) + (key - least_ < fourth ? 1u << 16 : 0u);
+        });
+        n = block_sum(n);
+        return static_cast<std::int32_t>(n & 0xFFFF) >= given ? bits - 4 : static_cast<std::int32_t>(n >> 16) >= given ? bits - 2 : bits;
+    }
+
+    /// Finds the key of the last victim: all below it go, and left_ of the equal_ at it.
+    __device__ void select(std::int32_t given) {
+        auto shift = max(0, bits_of_last(given) - 8);
+        stamp prefix = 0;
+        left_ = given;
+        for (;;) {
+            count(shift, prefix);
+            find_bin(left_);
+            prefix |= static_cast<stamp>(shared_.bin) << shift;
+            left_ -= shared_.before;
+            equal_ = shared_.in_bin;
+            if (shift == 0 || left_ == equal_) break; // the bin is one key, or goes as a whole
+            shift = max(0, shift - 8);
+            __syncthreads();
+        }
+        threshold_ = least_ + prefix;
+        width_ = stamp{1} << shift;
+        __syncthreads();
+    }
+
+    /// Histogram of eight bits of the keys that agree with the prefix above them.
+    __device__ void count(std::int32_t shift, stamp prefix) {
         for (auto i = threadIdx.x; i < 256; i += blockDim.x) shared_.bins[i] = 0;
         __syncthreads();
-        for (std::int32_t base = 0; base < entries_; base += chunk()) {
-            const auto at = load(base);
+        const auto bins = detail::shared_word(shared_.bins);
+        for_chunks([&](std::int32_t, const batch& at) {
 #pragma unroll
-            for (std::int32_t j = 0; j < per_thread; ++j) {
-                int bin = -1;
-                if (!(at.open >> j & 1) || !bin_of(at.key[j], bin)) bin = -1;
-                const auto same = __match_any_sync(0xFFFFFFFF, bin); // stamps cluster: one addition a distinct bin
-                if (bin >= 0 && threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(same)) - 1)) atomicAdd(&shared_.bins[bin], __popc(same));
+            for (const auto key : at.key) {
+                const auto digit = (key - least_ - prefix) >> shift; // 256 and more where the key is above or, wrapped, below
+                detail::add_if(digit < 256, bins + 4 * digit, 1);
+            }
+        });
+        __syncthreads();
+    }
+
+    /// The bin that holds the n-th victim (n >= 1) and how many lie before it: eight warps, a bin a thread.
+    __device__ void find_bin(std::int32_t n) {
+        const auto warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        std::int32_t bin = 0, before = 0;
+        if (warp < 8) {
+            bin = shared_.bins[threadIdx.x];
+            before = static_cast<std::int32_t>(warp_inclusive_sum(static_cast<std::uint32_t>(bin)));
+            if (lane == 31) shared_.warp_sums[warp] = static_cast<std::uint32_t>(before);
+        }
+        __syncthreads();
+        if (warp < 8) {
+            before += static_cast<std::int32_t>(__reduce_add_sync(0xFFFFFFFF, lane < warp ? shared_.warp_sums[lane] : 0)) - bin;
+            if (before < n && n <= before + bin) {
+                shared_.bin = static_cast<std::int32_t>(threadIdx.x);
+                shared_.before = before;
+                shared_.in_bin = bin;
             }
         }
-        __syncthreads();
-    }
-
-    __device__ std::int32_t total_bins() {
-        if (threadIdx.x < 32) {
-            std::int32_t sum = 0;
-            for (int i = 0; i < 8; ++i) sum += shared_.bins[threadIdx.x * 8 + i];
-            sum = static_cast<std::int32_t>(__reduce_add_sync(0xFFFFFFFF, static_cast<unsigned>(sum)));
-            if (threadIdx.x == 0) shared_.total = sum;
-        }
-        __syncthreads();
-        return shared_.total;
-    }
-
-    /// The bin that holds the n-th victim (n >= 1), bins in descending or ascending order, and how many lie before it.
-    __device__ void find_bin(std::int32_t n, bool descending) {
-        __syncthreads();
-        if (threadIdx.x < 32) {
-            std::int32_t bins[8], sum = 0;
-            for (int i = 0; i < 8; ++i) {
-                const auto b = static_cast<int>(threadIdx.x) * 8 + i;
-                bins[i] = shared_.bins[descending ? 255 - b : b];
-                sum += bins[i];
-            }
-            auto before = static_cast<std::int32_t>(warp_inclusive_sum(static_cast<std::uint32_t>(sum))) - sum;
-            for (int i = 0; i < 8; ++i) {
-                if (before < n && n <= before + bins[i]) {
-                    const auto b = static_cast<int>(threadIdx.x) * 8 + i;
-                    shared_.bin = descending ? 255 - b : b;
-                    shared_.before = before;
-                }
-                before += bins[i];
-            }
-        }
-        __syncthreads();
-    }
-
-    /// The usual case: the last victim's age is known exactly, or all of the oldest go.
-    __device__ void take_bin() {
-        const bool all_oldest = shared_.bin == 255;
-        threshold_ = all_oldest ? now_ - 254 : now_ - static_cast<stamp>(shared_.bin);
-        equal_ = all_oldest ? 0 : shared_.bins[shared_.bin];
-        left_ = all_oldest ? 0 : given_ - shared_.before;
-        __syncthreads();
-    }
-
-    /// Entries aged 255 and more: radix select of their stamps, eight bits a pass.
-    __device__ void refine() {
-        std::int32_t left = given_ - shared_.before; // bin 255 comes first: before is 0
-        stamp prefix = 0;
-        for (int shift = 24; shift >= 0; shift -= 8) {
-            count([&](stamp key, int& bin) {
-                bin = static_cast<int>(key >> shift & 255);
-                return now_ - key >= 255 && (shift == 24 || key >> (shift + 8) == prefix >> (shift + 8));
-            });
-            find_bin(left, false);
-            prefix |= static_cast<stamp>(shared_.bin) << shift;
-            left -= shared_.before;
-        }
-        threshold_ = prefix;
-        equal_ = shared_.bins[shared_.bin];
-        left_ = left;
         __syncthreads();
     }
 
@@ -162,54 +207,59 @@ private:
         return Replacement::highest_entry_first ? max(0, seen - (equal_ - left_)) : min(seen, left_);
     }
 
+    /// By way of two bit maps over the entries: those that go, and those of which some go.
     __device__ void write(std::int32_t first, std::int32_t n, std::uint16_t* out) {
-        std::int32_t less_before = 0, equal_before = 0;
-        for (std::int32_t base = 0; base < entries_; base += chunk()) {
-            const auto at = load(base);
-            std::uint32_t mine = 0; // less in the low half, equal in the high half
-#pragma unroll
-            for (std::int32_t j = 0; j < per_thread; ++j)
-                if (at.open >> j & 1) mine += at.key[j] < threshold_ ? 1u : at.key[j] == threshold_ ? 1u << 16 : 0u;
-            std::uint32_t all = 0;
-            const auto before = block_exclusive_sum(mine, all);
-            auto less = less_before + static_cast<std::int32_t>(before & 0xFFFF);
-            auto equal = equal_before + static_cast<std::int32_t>(before >> 16);
+        const auto words = (entries_ + 31) / 32, thread = static_cast<std::int32_t>(threadIdx.x), threads = static_cast<std::int32_t>(blockDim.x);
+        for (auto i = thread; i < 2 * words; i += threads) marks_[i] = 0;
+        __syncthreads();
+        const auto marks = detail::shared_word(marks_);
+        for_chunks([&](std::int32_t base, const batch& at) {
+            std::uint32_t below = 0, in = 0;
 #pragma unroll
             for (std::int32_t j = 0; j < per_thread; ++j) {
-                const bool open = at.open >> j & 1, is_less = open && at.key[j] < threshold_, is_equal = open && at.key[j] == threshold_;
-                const auto rank = less + taken_equal(equal) - first;
-                const bool victim = is_less || (is_equal && taken_equal(equal + 1) > taken_equal(equal));
-                if (victim && rank >= 0 && rank < n) out[rank] = static_cast<std::uint16_t>(entry(base, j));
-                less += is_less;
-                equal += is_equal;
+                below |= (at.key[j] < threshold_ ? 1u : 0u) << j;
+                in |= (at.key[j] - threshold_ < width_ ? 1u : 0u) << j;
             }
-            less_before += static_cast<std::int32_t>(all & 0xFFFF);
-            equal_before += static_cast<std::int32_t>(all >> 16);
-        }
+            const auto e = entry(base, 0);
+            const auto word = marks + static_cast<std::uint32_t>(e / 32 * 4);
+            detail::set_if(below != 0, word, below << e % 32);
+            detail::set_if(in != 0, word + static_cast<std::uint32_t>(words * 4), in << e % 32);
+        });
+        __syncthreads();
+        const auto each = (words + threads - 1) / threads, begin = min(words, thread * each), end = min(words, begin + each);
+        std::uint32_t mine = 0; // below in the low half, equal in the high half
+        for (auto w = begin; w < end; ++w) mine += static_cast<std::uint32_t>(__popc(marks_[w]) + (__popc(marks_[words + w]) << 16));
+        const auto before = block_exclusive_sum(mine);
+        auto less = static_cast<std::int32_t>(before & 0xFFFF), equal = static_cast<std::int32_t>(before >> 16);
+        for (auto w = begin; w < end; ++w)
+            for (auto some = marks_[w] | marks_[words + w]; some; some &= some - 1) {
+                const bool is_less = (marks_[w] & some & (0 - some)) != 0;
+                const auto rank = less + taken_equal(equal) - first;
+                const bool victim = is_less || taken_equal(equal + 1) > taken_equal(equal);
+                if (victim && rank >= 0 && rank < n) out[rank] = static_cast<std::uint16_t>(w * 32 + __ffs(static_cast<int>(some)) - 1);
+                is_less ? ++less : ++equal;
+            }
         __syncthreads();
     }
 
-    __device__ std::uint32_t block_exclusive_sum(std::uint32_t x, std::uint32_t& all) {
+    __device__ std::uint32_t block_exclusive_sum(std::uint32_t x) {
         const auto inclusive = warp_inclusive_sum(x);
         const auto warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
         if (lane == 31) shared_.warp_sums[warp] = inclusive;
         __syncthreads();
-        std::uint32_t before = 0;
-        all = 0;
-        const auto sum = lane < warps ? shared_.warp_sums[lane] : 0;
-        before = __reduce_add_sync(0xFFFFFFFF, lane < warp ? sum : 0);
-        all = __reduce_add_sync(0xFFFFFFFF, sum);
-        __syncthreads();
+        const auto before = __reduce_add_sync(0xFFFFFFFF, lane < warp && lane < warps ? shared_.warp_sums[lane] : 0);
         return before + inclusive - x;
     }
 
     victims_shared& shared_;
+    std::uint32_t* const marks_; // [2 · ⌈entries / 32⌉]
     const stamp* used_;
     const stamp* entered_;
     const std::int32_t entries_;
     const stamp now_;
-    std::int32_t given_ = 0;
-    stamp threshold_ = 0;     // all below it go, and `left_` of the `equal_` at it
+    batch kept_[held];
+    stamp least_ = 0;
+    stamp threshold_ = 0, width_ = 1;     // keys below the threshold go, and left_ of the equal_ in [threshold, threshold + width)
     std::int32_t equal_ = 0, left_ = 0;
 };
 

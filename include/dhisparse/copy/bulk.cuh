@@ -39,24 +39,13 @@ __device__ inline void wait(std::uint64_t* barrier, std::uint32_t parity) {
                      : "=r"(done) : "r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-/// Readies a barrier that completes once `bytes` have been sent to it, for one phase.
-__device__ inline void init_for(std::uint64_t* barrier, std::uint32_t bytes) {
-    init(barrier);
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+/// The cluster's barrier in halves: what a thread wrote before it arrives is visible to threads that have waited. A
+/// thread that has left since counts as arrived (PTX: wait is for all non-exited threads).
+__device__ inline void arrive_cluster() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-
-/// Sends eight bytes to where `at` lies in block `rank` of the cluster, and counts them at its barrier.
-/// Receivers see them behind wait(); nothing else is ordered, so that no stores have to drain.
-__device__ inline void send(const void* at, std::uint64_t value, const std::uint64_t* barrier, std::uint32_t rank) {
-    std::uint32_t to = 0, remote_barrier = 0;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(at)), "r"(rank));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote_barrier) : "r"(shared_address(barrier)), "r"(rank));
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to), "l"(value), "r"(remote_barrier) : "memory");
-}
-
-/// The cluster's barrier without memory ordering: execution alone.
-__device__ inline void arrive_cluster() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
-__device__ inline void wait_cluster() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+__device__ inline void wait_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 __device__ inline void store(void* global, const void* shared, std::uint32_t bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(shared_address(shared)), "r"(bytes) : "memory");
@@ -64,8 +53,6 @@ __device__ inline void store(void* global, const void* shared, std::uint32_t byt
 __device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 /// The calling thread's stores have read shared memory: it may be overwritten.
 __device__ inline void wait_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-/// The calling thread's stores are done.
-__device__ inline void wait_stores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 #endif
 
 } // namespace dhisparse::bulk

@@ -43,18 +43,25 @@ inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 /// Divides [0, 2^31) by a fixed divisor in [1, 2^31) with one multiplication: q = n·m >> (31+s) with
 /// s = ⌈log2 d⌉, m = ⌊2^(31+s)/d⌋ + 1 (Granlund and Montgomery 1994). Exact: n·(m·d - 2^(31+s)) < 2^(31+s).
+/// m < 2^32, since d > 2^(s-1): on the device it is the high half of 2n·m, shifted by s.
 struct fast_divisor {
-    std::uint64_t multiplier = (std::uint64_t{1} << 31) + 1;
-    std::uint32_t shift = 31;
+    std::uint32_t multiplier = (std::uint32_t{1} << 31) + 1;
+    std::uint32_t shift = 31;     // 31 + s
+    std::uint32_t high_shift = 0; // s
     std::uint32_t divisor = 1;
 
     constexpr fast_divisor() = default;
     explicit constexpr fast_divisor(std::uint32_t d) : divisor(d) {
-        while ((std::uint64_t{1} << (shift - 31)) < d) ++shift;
-        multiplier = (std::uint64_t{1} << shift) / d + 1;
+        while ((std::uint64_t{1} << high_shift) < d) ++high_shift;
+        shift = 31 + high_shift;
+        multiplier = static_cast<std::uint32_t>((std::uint64_t{1} << shift) / d + 1);
     }
     DHISPARSE_HD constexpr std::uint32_t quotient(std::uint32_t n) const {
-        return static_cast<std::uint32_t>((n * multiplier) >> shift);
+#ifdef __CUDA_ARCH__
+        return __umulhi(n << 1, multiplier) >> high_shift;
+#else
+        return static_cast<std::uint32_t>((n * std::uint64_t{multiplier}) >> shift);
+#endif
     }
     /// n mod d, given its quotient.
     DHISPARSE_HD constexpr std::uint32_t remainder(std::uint32_t n, std::uint32_t quotient) const { return n - quotient * divisor; }

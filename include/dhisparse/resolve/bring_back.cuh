@@ -8,24 +8,35 @@ namespace dhisparse {
 /// Shared memory of a block that has misses to deal with.
 struct bring_back_shared {
     victims_shared victims;
-    std::int32_t warp_counts[32 * resolve_threads / 32]; // [iteration][warp]
+    std::int32_t warp_counts[32 * resolve_max_threads / 32]; // [round][warp]
 };
 
 template <class Index, replacement_policy Replacement>
 class bring_back_agent {
 public:
+    /// missing: bits of the thread's entries; items: of them that neighbour one another.
     __device__ bring_back_agent(const resolve_params& p, resolve_shared& shared, bring_back_shared& mine, const resolve_memory& memory,
-                                const resolve_request<Index>& request, std::uint32_t missing_bits)
-        : p_(p), shared_(shared), mine_(mine), m_(memory), r_(request), missing_bits_(missing_bits), thread_(static_cast<std::int32_t>(threadIdx.x)) {}
+                                const resolve_request<Index>& request, std::uint32_t missing, std::int32_t items)
+        : p_(p), shared_(shared), mine_(mine), m_(memory), r_(request), missing_bits_(missing), items_(items), thread_(static_cast<std::int32_t>(threadIdx.x)) {}
 
-    /// Returns how many rows this thread has seen copied.
-    __device__ std::int32_t run(row_fetch<Index>& fetch) {
+    /// Leaves the block's news for the others of its request; arrive() follows.
+    __device__ void tell() {
+        const auto n = __reduce_add_sync(0xFFFFFFFF, static_cast<unsigned>(__popc(missing_bits_)));
+        if (thread_ % 32 == 0 && n) atomicAdd(&shared_.missing, static_cast<std::int32_t>(n));
+        __syncthreads();
+        if (thread_ == 0) p_.news[r_.number * max_cluster + r_.rank] = {shared_.missing, shared_.repeated};
+    }
+
+    /// Behind arrive(). lost: bits of the thread's entries that can't be had.
+    __device__ void run(std::uint32_t lost) {
+        row_fetch<Index> fetch(p_, shared_, m_, r_.index);
         fetch.copy_lanes();
         n_leaders_ = n_missing_ = list_missing();
-        std::int32_t all = 0;
-#pragma unroll 1
-        for (std::int32_t b = 0; b < p_.tuning.cluster; ++b) repeated_ |= shared_.news[b].repeated != 0;
+        await(p_.tuning); // all blocks' marks, claims, counts and news are visible
+        for (; lost; lost &= lost - 1) not_valid(entry_of(__ffs(static_cast<int>(lost)) - 1));
+        hear();
         if (repeated_) agree_on_leaders();
+        std::int32_t all = 0;
 #pragma unroll 1
         for (std::int32_t b = 0; b < p_.tuning.cluster; ++b) {
             const auto n = repeated_ ? shared_.leaders[b] : shared_.news[b].missing;
@@ -33,48 +44,57 @@ public:
             if (b < r_.rank) first_rank_ += n;
         }
         const auto entry = r_.first_entry(p_);
-        given_ = victim_choice<Replacement>(mine_.victims, r_.used, p_.entered + entry, p_.entries, r_.now)
+        given_ = victim_choice<Replacement>(mine_.victims, m_.marks, r_.used, p_.entered + entry, p_.entries, r_.now)
                      .choose(min(all, p_.entries), first_rank_, n_leaders_, m_.victim_of);
-        meet_cluster(p_.tuning); // all blocks have chosen: the stamps may change
+        synchronise_cluster(p_.tuning); // all blocks have chosen: the stamps may change
         place();
         if (repeated_) synchronise_cluster(p_.tuning); // a row may have been placed by another block than the one that copies it
         else __syncthreads();
         if (repeated_) follow_leaders();
-        const auto copied = fetch.finish();
+        const auto copied = __reduce_add_sync(0xFFFFFFFF, static_cast<unsigned>(fetch.finish()));
+        if (thread_ % 32 == 0 && copied) atomicAdd(&shared_.copied, static_cast<std::int32_t>(copied));
         __syncthreads();
-        return copied;
+        if (thread_ == 0) publish_counts();
     }
 
 private:
     // ---- who is missing, in order of first appearance
-    __device__ std::int32_t entry_of(std::int32_t it) const { return r_.rank * p_.tuning.block_entries + it * resolve_threads + thread_; }
+    __device__ std::int32_t entry_of(std::int32_t bit) const {
+        return r_.rank * p_.tuning.block_entries + (bit / items_ * block_threads() + thread_) * items_ + bit % items_;
+    }
+    __device__ std::int32_t query_of(std::int32_t e) const { return static_cast<std::int32_t>(p_.k.quotient(static_cast<std::uint32_t>(e))); }
     __device__ location& answer(std::int32_t e) const {
-        const auto q = p_.k.quotient(static_cast<std::uint32_t>(e));
-        return p_.out.at[(r_.first_query + static_cast<std::int32_t>(q)) * p_.out.stride + p_.k.remainder(static_cast<std::uint32_t>(e), q)];
+        const auto q = query_of(e);
+        return p_.out.at[(r_.first_query + q) * p_.out.stride + e - q * p_.selection.k];
     }
     __device__ std::int32_t row_of(std::int32_t e) const {
-        const auto q = p_.k.quotient(static_cast<std::uint32_t>(e));
-        return p_.selection.rows[(r_.first_query + static_cast<std::int32_t>(q)) * p_.selection.stride + p_.k.remainder(static_cast<std::uint32_t>(e), q)];
+        const auto q = query_of(e);
+        return p_.selection.rows[(r_.first_query + q) * p_.selection.stride + e - q * p_.selection.k];
     }
 
-    /// Calls f(iteration, place) for each marked one of the thread's iterations, places counted iteration
-    /// by iteration, then thread by thread; returns how many are marked in the block.
+    /// Calls f(bit, place) for each set one of the thread's bits, places counted by groups of `width` bits, then
+    /// thread by thread; returns how many are set in the block.
     template <class F>
-    __device__ std::int32_t compact(std::uint32_t bits, std::int32_t iterations, F f) {
+    __device__ std::int32_t compact(std::uint32_t bits, std::int32_t width, std::int32_t n_bits, F f) {
         const auto warp = thread_ / 32, lane = thread_ % 32;
-        constexpr auto warps = resolve_threads / 32;
+        const auto warps = block_threads() / 32;
+        const auto mask = (2u << (width - 1)) - 1;
+        const auto rounds = (n_bits + width - 1) / width;
 #pragma unroll 1
-        for (std::int32_t it = 0; it < iterations; ++it) {
-            const auto ballot = __ballot_sync(0xFFFFFFFF, bits >> it & 1);
-            if (lane == 0) mine_.warp_counts[it * warps + warp] = __popc(ballot);
+        for (std::int32_t i = 0; i < rounds; ++i) {
+            const auto n = __reduce_add_sync(0xFFFFFFFF, static_cast<unsigned>(__popc(bits >> i * width & mask)));
+            if (lane == 0) mine_.warp_counts[i * warps + warp] = static_cast<std::int32_t>(n);
         }
         __syncthreads();
-        if (thread_ < 32) sum_counts(iterations * warps);
+        if (thread_ < 32) sum_counts(rounds * warps);
         __syncthreads();
 #pragma unroll 1
-        for (std::int32_t it = 0; it < iterations; ++it) {
-            const auto ballot = __ballot_sync(0xFFFFFFFF, bits >> it & 1);
-            if (bits >> it & 1) f(it, mine_.warp_counts[it * warps + warp] + __popc(ballot & ((1u << lane) - 1)));
+        for (std::int32_t i = 0; i < rounds; ++i) {
+            auto some = bits >> i * width & mask;
+            const auto n = static_cast<std::uint32_t>(__popc(some));
+            if (!__any_sync(0xFFFFFFFF, some != 0)) continue;
+            auto at = mine_.warp_counts[i * warps + warp] + static_cast<std::int32_t>(warp_inclusive_sum(n) - n);
+            for (; some; some &= some - 1) f(i * width + __ffs(static_cast<int>(some)) - 1, at++);
         }
         __syncthreads();
         return mine_.victims.total;
@@ -91,24 +111,38 @@ private:
         }
         if (thread_ == 0) mine_.victims.total = carry;
     }
-    __device__ static std::int32_t iterations_of(std::int32_t n) { return (n + resolve_threads - 1) / resolve_threads; }
+    __device__ static std::int32_t rounds_of(std::int32_t n) { return (n + block_threads() - 1) / block_threads(); }
 
     __device__ std::int32_t list_missing() {
-        return compact(missing_bits_, iterations_of(p_.tuning.block_entries), [&](std::int32_t it, std::int32_t at) { m_.missing[at] = {entry_of(it), row_of(entry_of(it))}; });
+        return compact(missing_bits_, items_, rounds_of(p_.tuning.block_entries), [&](std::int32_t bit, std::int32_t at) { m_.missing[at] = {entry_of(bit), row_of(entry_of(bit))}; });
+    }
+
+    /// What the blocks of the request have told.
+    __device__ void hear() {
+        if (thread_ < p_.tuning.cluster) {
+            const auto news = __ldcg(reinterpret_cast<const int2*>(p_.news) + r_.number * max_cluster + thread_);
+            shared_.news[thread_] = {news.x, news.y};
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (std::int32_t b = 0; b < p_.tuning.cluster; ++b) repeated_ |= shared_.news[b].repeated != 0;
     }
 
     /// A row's first appearance is the entry whose claim stood; blocks tell each other how many they have.
     __device__ void agree_on_leaders() {
         std::uint32_t bits = 0;
 #pragma unroll 1
-        for (std::int32_t it = 0; it < iterations_of(n_missing_); ++it) {
-            const auto i = it * resolve_threads + thread_;
+        for (std::int32_t it = 0; it < rounds_of(n_missing_); ++it) {
+            const auto i = it * block_threads() + thread_;
             const bool leads = i < n_missing_ && r_.index.find(m_.missing[i].row) == p_.entries + m_.missing[i].entry;
             bits |= static_cast<std::uint32_t>(leads) << it;
         }
-        n_leaders_ = compact(bits, iterations_of(n_missing_), [&](std::int32_t it, std::int32_t at) { m_.leader_at[at] = static_cast<std::uint16_t>(it * resolve_threads + thread_); });
-        if (thread_ < p_.tuning.cluster) in_block(p_.tuning, &shared_, thread_)->leaders[r_.rank] = n_leaders_;
+        n_leaders_ = compact(bits, 1, rounds_of(n_missing_), [&](std::int32_t it, std::int32_t at) { m_.leader_at[at] = static_cast<std::uint16_t>(it * block_threads() + thread_); });
+        auto* leaders = p_.leaders + r_.number * max_cluster;
+        if (thread_ == 0) leaders[r_.rank] = n_leaders_;
         synchronise_cluster(p_.tuning);
+        if (thread_ < p_.tuning.cluster) shared_.leaders[thread_] = shared_.news[thread_].missing ? __ldcg(leaders + thread_) : 0; // the others have left
+        __syncthreads();
     }
     __device__ const missing_entry& leader(std::int32_t i) const { return m_.missing[repeated_ ? m_.leader_at[i] : i]; }
 
@@ -120,15 +154,17 @@ private:
         auto* rows = p_.rows + r_.first_entry(p_);
         auto* entered = p_.entered + r_.first_entry(p_);
 #pragma unroll 1
-        for (auto i = thread_; i < n_leaders_; i += resolve_threads) {
+        for (auto i = thread_; i < n_leaders_; i += block_threads()) {
             const auto at = leader(i);
             if (first_rank_ + i >= given_) {
                 r_.index.erase(at.row);
-                add(p_.counts->violations[static_cast<int>(violation::selection_too_wide)], 1);
+                count_violation(p_, violation::selection_too_wide);
+                not_valid(at.entry);
                 continue;
             }
             const auto entry = static_cast<std::int32_t>(m_.victim_of[i]);
-            if (rows[entry] >= 0) r_.index.erase(rows[entry]);
+            const auto had = rows[entry];
+            if (had >= 0) r_.index.erase(had);
             rows[entry] = at.row;
             r_.used[entry] = entered[entry] = r_.now;
             r_.index.set(at.row, static_cast<hot_code>(entry));
@@ -137,21 +173,32 @@ private:
     }
     __device__ void found(std::int32_t e, std::int32_t entry) {
         answer(e) = hot_location(entry);
-        atomicAdd(&m_.by_query[p_.k.quotient(static_cast<std::uint32_t>(e))], 1);
         atomicAdd(&shared_.from_host, 1);
+    }
+    /// An entry that was visible and gets no location: behind the stores of its query's valid count.
+    __device__ void not_valid(std::int32_t e) const {
+        if (p_.out.valid) atomicSub(&p_.out.valid[r_.first_query + query_of(e)], 1);
     }
 
     /// Repeats of a missing row take the place that its first appearance was given.
     __device__ void follow_leaders() {
 #pragma unroll 1
-        for (auto i = thread_; i < n_leaders_; i += resolve_threads) m_.missing[m_.leader_at[i]].row = -1;
+        for (auto i = thread_; i < n_leaders_; i += block_threads()) m_.missing[m_.leader_at[i]].row = -1;
         __syncthreads();
 #pragma unroll 1
-        for (auto i = thread_; i < n_missing_; i += resolve_threads) {
+        for (auto i = thread_; i < n_missing_; i += block_threads()) {
             if (m_.missing[i].row < 0) continue;
             const auto code = r_.index.find(m_.missing[i].row);
             if (code < p_.entries) found(m_.missing[i].entry, code);
+            else not_valid(m_.missing[i].entry);
         }
+    }
+
+    __device__ void publish_counts() const {
+        auto& counts = counts_of_block(p_);
+        add(counts.host, shared_.from_host);
+        add(counts.host_rows, shared_.copied);
+        add(counts.host_bytes, shared_.copied * p_.group.n_lanes * p_.row_bytes);
     }
 
     const resolve_params& p_;
@@ -160,7 +207,7 @@ private:
     const resolve_memory& m_;
     const resolve_request<Index>& r_;
     const std::uint32_t missing_bits_;
-    const std::int32_t thread_;
+    const std::int32_t items_, thread_;
     std::int32_t n_missing_ = 0, n_leaders_ = 0, first_rank_ = 0, given_ = 0;
     bool repeated_ = false; // some row is missing in more than one entry
 };

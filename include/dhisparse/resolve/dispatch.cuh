@@ -11,10 +11,10 @@ namespace detail {
 /// Calls f with the kernel for this number of queries a request and entries a thread.
 template <hot_index_policy Index, replacement_policy Replacement, class F>
 void with_resolve_kernel(bool one_query, std::int32_t items, F f) {
-    if (!one_query) return f(resolve_kernel<Index, Replacement, false, 4>);
-    if (items == 1) return f(resolve_kernel<Index, Replacement, true, 1>);
-    if (items == 2) return f(resolve_kernel<Index, Replacement, true, 2>);
-    f(resolve_kernel<Index, Replacement, true, 4>);
+    if (one_query && items == 1) return f(resolve_kernel<Index, Replacement, true, 1>);
+    if (one_query) return f(resolve_kernel<Index, Replacement, true, 4>);
+    if (items == 1) return f(resolve_kernel<Index, Replacement, false, 1>);
+    f(resolve_kernel<Index, Replacement, false, 4>);
 }
 
 } // namespace detail
@@ -26,8 +26,8 @@ void prepare_resolve(std::int64_t shared_bytes) {
         cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
                    text("resolve: ", shared_bytes, " bytes of shared memory a block").c_str());
     };
-    for (const std::int32_t items : {1, 2, 4}) detail::with_resolve_kernel<Index, Replacement>(true, items, allow);
-    detail::with_resolve_kernel<Index, Replacement>(false, 4, allow);
+    for (const std::int32_t items : {1, 4})
+        for (const bool one_query : {true, false}) detail::with_resolve_kernel<Index, Replacement>(one_query, items, allow);
 }
 
 /// Enqueues the resolve on the stream; neither allocates nor synchronises. one_query: every request has one.
@@ -39,8 +39,8 @@ void launch_resolve(const resolve_params& params, std::int32_t n_requests, bool 
     cluster.val.clusterDim = {static_cast<unsigned>(params.tuning.cluster), 1, 1};
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(n_requests * params.tuning.cluster));
-    config.blockDim = dim3(static_cast<unsigned>(resolve_threads));
-    config.dynamicSmemBytes = static_cast<std::size_t>(resolve_memory::bytes(params.tuning, params.group.n_lanes, params.hot_pages_per_slot, params.k_max));
+    config.blockDim = dim3(static_cast<unsigned>(params.tuning.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(resolve_memory::bytes(params.tuning, params.group.n_lanes, params.hot_pages_per_slot, params.k_max, params.entries));
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = params.tuning.cluster > 1 ? 1 : 0;

@@ -10,8 +10,8 @@ namespace dhisparse {
 template <class Index>
 class row_fetch {
 public:
-    __device__ row_fetch(const resolve_params& p, resolve_shared& shared, const resolve_memory& memory, const resolve_request<Index>& request)
-        : p_(p), shared_(shared), m_(memory), r_(request) {}
+    __device__ row_fetch(const resolve_params& p, resolve_shared& shared, const resolve_memory& memory, const device_index<Index>& index)
+        : p_(p), shared_(shared), m_(memory), index_(index) {}
 
     /// By the thread that has claimed the row. The order in which a block's threads come decides which
     /// slot of shared memory a row passes through, and nothing else.
@@ -30,7 +30,7 @@ public:
         constexpr auto words = static_cast<std::int32_t>(sizeof(source_placement) / 8);
         const auto* from = reinterpret_cast<const std::uint64_t*>(p_.tiers.lanes + p_.group.first_lane);
 #pragma unroll 1
-        for (auto i = static_cast<std::int32_t>(threadIdx.x); i < p_.group.n_lanes * words; i += resolve_threads) reinterpret_cast<std::uint64_t*>(m_.lanes)[i] = from[i];
+        for (auto i = static_cast<std::int32_t>(threadIdx.x); i < p_.group.n_lanes * words; i += block_threads()) reinterpret_cast<std::uint64_t*>(m_.lanes)[i] = from[i];
     }
 
     /// Once the claimed rows are in the index (those that got no entry are not). By all threads; returns
@@ -40,8 +40,8 @@ public:
         return static_cast<std::int32_t>(threadIdx.x) < p_.tuning.copy_slots ? finish_slot(static_cast<std::int32_t>(threadIdx.x)) : 0;
 #else
         std::int32_t copied = 0;
-        for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < shared_.claimed; i += resolve_threads / 32) {
-            const auto code = r_.index.find(m_.claimed[i].row);
+        for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < shared_.claimed; i += block_threads() / 32) {
+            const auto code = index_.find(m_.claimed[i].row);
             if (code >= p_.entries) continue;
             copy_group_row_warp(p_.tiers, p_.group, hot_location(code), host_row(m_.claimed[i]), direction::to_gpu);
             copied += threadIdx.x % 32 == 0;
@@ -74,15 +74,14 @@ private:
             const auto end = min(begin + p_.tuning.copy_slot_bytes, p_.group.host_row_bytes);
             const bool started = parts() == 1 && u == s;
             if (!started) bulk::load(slot(s), host_row(m_.claimed[i]) + begin, static_cast<std::uint32_t>(end - begin), &m_.barriers[s]);
-            const auto code = r_.index.find(m_.claimed[i].row);
+            const auto code = index_.find(m_.claimed[i].row);
             bulk::wait(&m_.barriers[s], parity);
             if (code >= p_.entries) continue;
             scatter(slot(s), hot_location(code), begin, end);
             bulk::wait_stores_read();
             copied += begin == 0;
         }
-        bulk::wait_stores();
-        return copied;
+        return copied; // stores still on their way are done when the kernel is
     }
 
     __device__ void scatter(const std::byte* from, location to, std::int64_t begin, std::int64_t end) const {
@@ -97,8 +96,19 @@ private:
 
     const resolve_params& p_;
     resolve_shared& shared_;
-    const resolve_memory& m_;
-    const resolve_request<Index>& r_;
+    const resolve_memory m_;
+    const device_index<Index> index_;
 };
+
+/// Notes an entry's row as missing and starts its copy, unless another entry has: the one with the lowest
+/// number keeps the claim. False where the row has no copy on the host. Out of line, so that the path
+/// without misses keeps everything in registers.
+template <class Index>
+__device__ __noinline__ bool note_missing(const resolve_params& p, resolve_shared& shared, std::byte* dynamic, device_index<Index> index, std::int32_t host, std::int32_t row, std::int32_t entry) {
+    if (host < 0) return count_violation(p, violation::row_unreachable), false;
+    if (index.claim(row, static_cast<hot_code>(p.entries + entry)) != no_code) shared.repeated = 1;
+    else row_fetch<Index>(p, shared, resolve_memory::at(p, dynamic), index).start(row, host_page{host});
+    return true;
+}
 
 } // namespace dhisparse

@@ -46,13 +46,18 @@ __device__ inline void publish_counts(const commit_params& p) {
     }
     __syncthreads();
     if (!last) return;
+    __shared__ tally sums;
     const auto* from = reinterpret_cast<const std::uint64_t*>(p.step.counts);
     constexpr auto numbers = static_cast<unsigned>(sizeof(tally) / 8);
     for (auto i = threadIdx.x; i < numbers; i += blockDim.x) {
         std::uint64_t sum = 0;
         for (std::int32_t shard = 0; shard < p.n_shards; ++shard) sum += __ldcg(from + shard * numbers + i);
-        reinterpret_cast<volatile std::uint64_t*>(p.snapshot)[i] = sum;
+        reinterpret_cast<std::uint64_t*>(&sums)[i] = sum;
     }
+    __syncthreads();
+    if (threadIdx.x == 0) sums.selected = sums.tail + sums.history + sums.hot + sums.host; // resolvers don't count it
+    __syncthreads();
+    for (auto i = threadIdx.x; i < numbers; i += blockDim.x) reinterpret_cast<volatile std::uint64_t*>(p.snapshot)[i] = reinterpret_cast<const std::uint64_t*>(&sums)[i];
     if (threadIdx.x == 0) *p.blocks_done = 0;
 }
 
