@@ -156,6 +156,7 @@ private:
         out.host_memory = host_tier();
         out.host_bytes = static_cast<std::int64_t>(out.host_memory.size());
         out.slots = std::max(c.requests, 64);
+        if (c.growth > 1) out.steps_ahead = c.per_graph; // a graph of rounds runs without an advance between them
         out.max_requests = c.requests;
         out.max_positions = c.positions + c.growth + 64;
         return out;
