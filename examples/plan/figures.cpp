@@ -53,14 +53,15 @@ dh::plot_panel bytes_over_context(const deployment& d, const std::vector<std::in
     return panel;
 }
 
-/// The same budget and B for every model; B at least what k rows need.
+/// The same budget for every model, and B where the model can have it, else its default.
 dh::plot_series sessions_over_context(dh::model_shape shape, std::int64_t hot_rows, std::int64_t hbm) {
-    int m = 1;
-    for (const auto& source : shape.sources) m = std::max(m, source.positions_per_row);
-    const auto p = shape.page_positions;
     dh::plot_series series{.label = shape.name};
     request asked{.shape = std::move(shape)};
-    asked.hot_rows = dh::round_up(std::max<std::int64_t>(hot_rows, std::int64_t{asked.shape.k} * m), p);
+    const auto& sources = asked.shape.sources;
+    const bool fits = hot_rows % asked.shape.page_positions == 0 && std::all_of(sources.begin(), sources.end(), [&](const dh::source_shape& s) {
+        return hot_rows / s.positions_per_row >= asked.shape.k;
+    });
+    asked.hot_rows = fits ? hot_rows : dh::plan::default_hot_rows(asked.shape);
     for (std::int64_t context = 8'192; context <= longest(asked.shape); context *= 2) {
         asked.context = context;
         const auto fit = hbm / dh::plan::bytes_of(asked).required();

@@ -66,9 +66,10 @@ void read_shape(const texts& t, dh::plan::request& asked) {
     if (!t.row_bytes.empty())
         asked.shape = dh::plan::with_row_bytes(asked.shape, number<std::int64_t>("--row-bytes", t.row_bytes, 1, INT32_MAX));
     if (!t.page.empty()) asked.shape = dh::plan::with_page_positions(asked.shape, number<int>("--page", t.page, 1, 1 << 24));
+    dh::validate(asked.shape);
     const auto longest = asked.shape.max_positions > 0 ? asked.shape.max_positions : std::int64_t{1} << 30;
     asked.context = number<std::int64_t>("--context", t.context, 1, longest);
-    if (!t.hot_rows.empty()) asked.hot_rows = number<std::int64_t>("--hot-rows", t.hot_rows, 1, 65'534);
+    asked.hot_rows = t.hot_rows.empty() ? dh::plan::default_hot_rows(asked.shape) : number<std::int64_t>("--hot-rows", t.hot_rows, 1, 65'534);
     const auto page = asked.shape.page_positions;
     if (asked.hot_rows % page != 0) refuse("--hot-rows", fmt::format("{}", asked.hot_rows), fmt::format("multiples of {} (a page's positions)", page));
 }

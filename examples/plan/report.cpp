@@ -19,7 +19,7 @@ std::string quoted(const std::string& text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') out += '\\';
-        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+        out += c < ' ' || c > '~' ? '?' : c;
     }
     return out + '"';
 }

@@ -79,6 +79,9 @@ inline deployment make(const request& asked);
 /// The published part alone, for any K_max. Throws as make().
 inline session_bytes bytes_of(const request& asked);
 
+/// B where none is asked for: the published one, or what k rows of every group take, in whole pages.
+inline std::int64_t default_hot_rows(const model_shape& shape);
+
 /// Row bytes of every source replaced; rows are packed in one run then. Throws invalid_argument.
 inline model_shape with_row_bytes(model_shape shape, std::int64_t row_bytes);
 /// Pages of p positions. Runs that follow each other move with the block's rows; others are refused.

@@ -176,6 +176,12 @@ inline deployment make(const request& asked) {
     return out;
 }
 
+inline std::int64_t default_hot_rows(const model_shape& shape) {
+    auto rows = published::hot_rows;
+    for (const auto& source : shape.sources) rows = std::max(rows, std::int64_t{shape.k} * source.positions_per_row);
+    return round_up(rows, shape.page_positions);
+}
+
 inline model_shape with_row_bytes(model_shape shape, std::int64_t row_bytes) {
     require_in<std::int64_t>(row_bytes, 1, std::numeric_limits<std::int32_t>::max(), "row_bytes");
     for (auto& source : shape.sources) {
