@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -57,7 +56,9 @@ std::int64_t bytes_of(const char* name, const std::string& gib) {
 dh::model_shape shape_of(const std::string& model) {
     const auto names = dh::preset::names();
     if (std::find(names.begin(), names.end(), model) != names.end()) return dh::preset::named(model);
-    if (!std::filesystem::exists(model)) refuse("--model", model, fmt::format("a JSON file, {}", fmt::join(names, ", ")));
+    std::string permitted = "a JSON file";
+    for (const auto& name : names) permitted += ", " + name;
+    if (!std::filesystem::exists(model)) refuse("--model", model, permitted);
     return dh::load_shape(model);
 }
 

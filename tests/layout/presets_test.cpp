@@ -1,6 +1,5 @@
 // Presets load, are the data that they come from, and make pages that stock kernels take; a pipeline stage
 // is a slice of one.
-#include <dhisparse/hierarchy.hpp>
 #include <dhisparse/layout/page_layout.hpp>
 #include <dhisparse/layout/shape_json.hpp>
 #include <dhisparse/plan/planner.hpp>
@@ -195,48 +194,8 @@ TEST_CASE("PL-12 a pipeline stage keeps the model's layer numbers and holds its 
     const auto late = whole.slice({60, 18}); // the first of its groups is announced by layer 58, elsewhere
     CHECK(late.announcements.front() == announcement_shape{58, 0, {60, 61}});
     CHECK(refusal([&] { validate(late); }).empty());
-    hierarchy<> kv({.shape = stage, .pool_pages = 40, .host_pages = 4, .slots = 1, .hot_pages = 32});
-    CHECK(kv.view(45).base == kv.view(42).base + (kv.row(45, 0) - kv.row(42, 0)));
-    CHECK(kv.view(45).base != kv.view(42).base);
-    for (const int layer : {10, 29, 60}) CHECK_THAT(refusal([&] { (void)kv.view(layer); }), ContainsSubstring("reads no source of this shape"));
     CHECK(refusal([&] { (void)whole.slice({70, 9}); }) == "stage of 9 layers from 70, permitted: within layers 0 to 77");
     CHECK(refusal([&] { (void)whole.slice({0, 0}); }) == "stage of 0 layers from 0, permitted: within layers 0 to 77");
     CHECK(refusal([] { (void)preset::deepseek_v4_1_flash().slice({22, 18}); }) ==
           "layer 22 reads the rows of layer 20, which is not among layers 22 to 39 of the stage");
-}
-
-TEST_CASE("a step resolves once an announcement and fetches each lane once", "[presets]") {
-    const auto [name, row_bytes, calls, followers] =
-        GENERATE(table<std::string, int, int, int>({{"deepseek-v4.1-flash", 288, 8, 0}, {"glm-5.3", 16, 21, 57}}));
-    CAPTURE(name);
-    const auto shape = plan::with_row_bytes(preset::named(name), row_bytes);
-    CHECK(resolver_calls(shape) == calls);
-    CHECK(follower_lanes(shape) == followers);
-    hierarchy_config config{.shape = shape, .pool_pages = 80, .host_pages = 16, .slots = 1, .hot_pages = 32};
-    config.reserve_pages = config.pool_pages; // nothing stays on the GPU but the tail
-    hierarchy<> kv(config);
-    const auto slot = kv.try_admit({130, 20}).value();
-    const auto advance = [&] {
-        const auto done = kv.completed();
-        kv.advance({}, std::vector(done.begin(), done.end()), {});
-    };
-    for (int page = 0; page < 3; ++page) {
-        REQUIRE(kv.import_pages(slot, page, 1).size() == 1);
-        kv.landed(slot, page, 1);
-        for (int i = 0; i < 3; ++i) advance(); // backed up, then given again
-    }
-    kv.finish_import(slot);
-    for (int i = 0; i < 3; ++i) advance();
-    const auto round = kv.append({}, {&slot.index, nullptr, 1});
-    std::vector<location> at(64);
-    int n = 0;
-    for (const auto& said : shape.announcements) { // each chooses a row that none has chosen
-        const std::int32_t row = n++;
-        kv.resolve({}, round, said, {&row, 1, 1}, {at.data(), 64, 64});
-        CHECK(at[0] >= 0);
-        CHECK(at[1] == -1);
-    }
-    CHECK(n == calls);
-    CHECK(kv.counts().host_rows == static_cast<std::uint64_t>(calls));
-    CHECK(kv.counts().host_bytes == static_cast<std::uint64_t>(row_bytes * (calls + followers)));
 }
