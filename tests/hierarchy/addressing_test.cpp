@@ -150,7 +150,7 @@ TEST_CASE("both layouts give the same rows from the same tiers", "[hierarchy]") 
 
 TEST_CASE("PL-12 a pipeline stage finds its layers by the model's numbers", "[hierarchy]") {
     const int combination = GENERATE(0, 1);
-    const auto shape = dh::plan::with_row_bytes(dh::preset::glm_5_3(), 16).slice({30, 30});
+    const auto shape = dh::plan::with_row_bytes(dh::preset::glm_5_3(), 144).slice({30, 30});
     engine e({.shape = shape, .pool_pages = 60, .host_pages = 4, .slots = 1, .hot_pages = 32}, combination);
     for (int layer = 30; layer < 60; ++layer) CHECK(e.it->view(layer).base == e.it->row(layer, 0, 0));
     std::set<const std::byte*> bases;
