@@ -191,7 +191,7 @@ TEST_CASE("PL-07 more host memory never admits fewer sessions", "[plan]") {
 
 TEST_CASE("allocated pages and metadata are those that the ledger takes", "[plan]") {
     const int k_max = GENERATE(1, 2);
-    const std::int64_t context = GENERATE(as<std::int64_t>{}, 1, 5'000, 100'000);
+    const std::int64_t context = GENERATE(as<std::int64_t>{}, 1, 4'096, 100'000);
     for (const auto& name : preset::names()) {
         CAPTURE(name, k_max, context);
         plan::request asked{.shape = preset::named(name), .context = context, .slots = 1};
