@@ -32,7 +32,11 @@ SIZE(dhisparse::page_copy)
 
 // Exchanged between a program and the library.
 SIZE(dhisparse::source_shape)
+SIZE(dhisparse::unselected_shape)
 SIZE(dhisparse::announcement_shape)
+SIZE(dhisparse::drafter_shape)
+SIZE(dhisparse::plan::request)
+SIZE(dhisparse::plan::deployment)
 SIZE(dhisparse::model_shape)
 SIZE(dhisparse::source_view)
 SIZE(dhisparse::layout_limits)

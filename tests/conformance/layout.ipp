@@ -51,6 +51,9 @@ std::vector<example> examples() {
          false});
     out.push_back({"4 positions a row",
                    shape_of(256, 64, {{dhisparse_test::row_with_scales(256, 4, 576), 2}})});
+    out.push_back({"4 and 128 positions a row, whose blocks have no common multiple",
+                   shape_of(256, 64, {{dhisparse_test::row_with_scales(256, 4, 576), 2},
+                                      {dhisparse_test::row_with_scales(256, 128, 576), 2}}), false});
     out.push_back({"two rows a block",
                    shape_of(256, 64, {{dhisparse_test::row_with_scales(256, 128, 0), 2}}), false});
     out.push_back({"keys and values",

@@ -1,6 +1,10 @@
 // view(), row(), location_of() and index tables say where rows and keys lie, in both layouts.
+#include <dhisparse/plan/planner.hpp>
+#include <dhisparse/preset/models.hpp>
+
 #include "catch.hpp"
 #include "engine.hpp"
+#include "refusal.hpp"
 
 using namespace dhisparse_test;
 
@@ -142,4 +146,40 @@ TEST_CASE("both layouts give the same rows from the same tiers", "[hierarchy]") 
     CHECK(a.host == b.host);
     CHECK(a.host_bytes == b.host_bytes);
     CHECK(a.host > 0);
+}
+
+TEST_CASE("PL-12 a pipeline stage finds its layers by the model's numbers", "[hierarchy]") {
+    const int combination = GENERATE(0, 1);
+    const auto shape = dh::plan::with_row_bytes(dh::preset::glm_5_3(), 144).slice({30, 30});
+    engine e({.shape = shape, .pool_pages = 60, .host_pages = 4, .slots = 1, .hot_pages = 32}, combination);
+    for (int layer = 30; layer < 60; ++layer) CHECK(e.it->view(layer).base == e.it->row(layer, 0, 0));
+    std::set<const std::byte*> bases;
+    for (int layer = 30; layer < 60; ++layer) bases.insert(e.it->view(layer).base);
+    CHECK(bases.size() == 30);
+    for (const int layer : {10, 29, 60}) CHECK(refusal([&] { (void)e.it->view(layer); }) == dh::text("layer ", layer, " reads no source of this shape"));
+}
+
+TEST_CASE("a step resolves once an announcement and fetches each lane once", "[hierarchy]") {
+    const auto [name, row_bytes, calls, followers] =
+        GENERATE(table<std::string, int, int, int>({{"deepseek-v4.1-flash", 288, 8, 0}, {"glm-5.3", 16, 21, 57}}));
+    CAPTURE(name);
+    const auto shape = dh::plan::with_row_bytes(dh::preset::named(name), row_bytes);
+    CHECK(dh::resolver_calls(shape) == calls);
+    CHECK(dh::follower_lanes(shape) == followers);
+    dh::hierarchy_config config{.shape = shape, .pool_pages = 80, .host_pages = 16, .slots = 1, .hot_pages = 32};
+    config.reserve_pages = config.pool_pages; // nothing stays on the GPU but the tail
+    engine e(config);
+    const auto slot = e.start(130, 20);
+    const auto round = e.append(slot, 1);
+    std::vector<dh::location> at(64);
+    int n = 0;
+    for (const auto& said : shape.announcements) { // each chooses a row that none has chosen
+        const std::int32_t row = n++;
+        e.it->resolve(round, said, {&row, 1, 1}, {at.data(), 64, 64});
+        CHECK(at[0] >= 0);
+        CHECK(at[1] == -1);
+    }
+    CHECK(n == calls);
+    CHECK(e.it->counts().host_rows == static_cast<std::uint64_t>(calls));
+    CHECK(e.it->counts().host_bytes == static_cast<std::uint64_t>(row_bytes * (calls + followers)));
 }

@@ -89,6 +89,47 @@ inline void validate_announcement(const model_shape& shape, std::size_t a) {
             "; announcements come in ascending layer order");
 }
 
+/// Each layer of a group reads its rows through an announcement for the group: a list of announcing
+/// layers that begins behind a layer with rows would leave that one without locations.
+inline void validate_readers(const model_shape& shape, std::size_t g) {
+    for (const int layer : shape.groups[g]) {
+        const auto reads = [&](const announcement_shape& said) {
+            return said.group == static_cast<int>(g) &&
+                   std::find(said.consumers.begin(), said.consumers.end(), layer) != said.consumers.end();
+        };
+        require(std::any_of(shape.announcements.begin(), shape.announcements.end(), reads), "groups[", g, "]: layer ",
+                layer, " is among the consumers of no announcement for this group");
+    }
+}
+
+inline void validate_drafter(const drafter_shape& drafter) {
+    require_in(drafter.window, 1, 1 << 24, "drafter.window");
+    require_in(drafter.layers, 0, 1 << 24, "drafter.layers");
+    require_in<std::int64_t>(drafter.row_bytes, 1, std::numeric_limits<std::int32_t>::max(), "drafter.row_bytes");
+    require_in(drafter.k_max, 1, 65534, "drafter.k_max");
+}
+
+inline void validate_unselected(const model_shape& shape, const unselected_shape& source, std::size_t i) {
+    const auto name = [&](const char* field) { return text("unselected[", i, "].", field); };
+    require_in(source.layer, 0, shape.layers - 1, name("layer").c_str());
+    require_in<std::int64_t>(source.row_bytes, 1, std::numeric_limits<std::int32_t>::max(), name("row_bytes").c_str());
+    require_in(source.positions_per_row, 1, 1 << 24, name("positions_per_row").c_str());
+    require_in(source.window, 0, 1 << 30, name("window").c_str());
+}
+
+/// The consumers of an announcement that lie in the stage. Throws where one of them reads rows outside.
+inline std::vector<int> consumers_in(const model_shape& shape, const announcement_shape& said, const layer_range& stage) {
+    std::vector<int> out;
+    for (const int layer : said.consumers) {
+        if (!stage.contains(layer)) continue;
+        const int from = shape.sources[static_cast<std::size_t>(source_read_by(shape, said, layer))].layer;
+        require(stage.contains(from), "layer ", layer, " reads the rows of layer ", from, ", which is not among layers ",
+                stage.first, " to ", stage.first + stage.count - 1, " of the stage");
+        out.push_back(layer);
+    }
+    return out;
+}
+
 } // namespace detail
 
 inline int source_of(const model_shape& shape, int layer) {
@@ -117,8 +158,40 @@ inline void validate(const model_shape& shape) {
     for (std::size_t i = 0; i < owner.size(); ++i)
         require(owner[i] >= 0, "sources[", i, "] (layer ", shape.sources[i].layer, ") is in no group");
     for (std::size_t a = 0; a < shape.announcements.size(); ++a) detail::validate_announcement(shape, a);
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) detail::validate_readers(shape, g);
+    if (shape.drafter) detail::validate_drafter(*shape.drafter);
+    for (std::size_t i = 0; i < shape.unselected.size(); ++i) detail::validate_unselected(shape, shape.unselected[i], i);
+    require_in<std::int64_t>(shape.max_positions, 0, 1 << 30, "max_positions");
     require(shape.passes.empty() || shape.passes.size() == shape.groups.size(), "passes has ",
             shape.passes.size(), " entries, groups has ", shape.groups.size());
+}
+
+inline model_shape model_shape::slice(const layer_range& stage) const {
+    require(stage.first >= 0 && stage.count > 0 && stage.first <= layers - stage.count, "stage of ", stage.count,
+            " layers from ", stage.first, ", permitted: within layers 0 to ", layers - 1);
+    model_shape out = *this;
+    const auto elsewhere = [&](const auto& source) { return !stage.contains(source.layer); };
+    std::erase_if(out.sources, elsewhere);
+    std::erase_if(out.unselected, elsewhere);
+    out.groups.clear();
+    out.passes.clear();
+    out.announcements.clear();
+    std::vector<int> number(groups.size(), -1); // of each group in the stage
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        auto lanes = groups[g];
+        std::erase_if(lanes, [&](int layer) { return !stage.contains(layer); });
+        if (lanes.empty()) continue;
+        number[g] = static_cast<int>(out.groups.size());
+        out.groups.push_back(lanes);
+        if (!passes.empty()) out.passes.push_back(passes[g]);
+    }
+    for (const auto& said : announcements) {
+        const auto consumers = detail::consumers_in(*this, said, stage);
+        if (!consumers.empty())
+            out.announcements.push_back({said.layer, number[static_cast<std::size_t>(said.group)], consumers});
+    }
+    if (!stage.contains(layers - 1)) out.drafter.reset();
+    return out;
 }
 
 } // namespace dhisparse

@@ -1,6 +1,7 @@
 /// A model shape's bytes: pages, blocks, lanes, host pages, index blocks. Built once, checked once.
 #pragma once
 
+#include <dhisparse/core/arithmetic.hpp>
 #include <dhisparse/core/types.hpp>
 #include <dhisparse/layout/model_shape.hpp>
 #include <dhisparse/layout/placement.hpp>
@@ -17,7 +18,7 @@ struct source_view {
     std::int64_t rows = 0;       // locations are in [0, rows); the last row ends inside the slab
     std::int64_t row_bytes = 0;
     std::int64_t rows_per_block = 0;
-    std::int64_t block_stride_bytes = 0;
+    std::int64_t block_stride_bytes = 0; // may be less than a block: see page_major
     std::int64_t n_blocks = 0;   // whole blocks, counted from base, that end inside the slab
 };
 
@@ -56,6 +57,10 @@ public:
     const index_placement& index() const { return index_; }
     /// Layers whose source has index keys, in source order: the rows of an index table.
     const std::vector<int>& index_layers() const { return index_layers_; }
+    /// Pages that hold the index blocks of so many pages of positions.
+    std::int64_t index_pages(std::int64_t position_pages) const {
+        return index_.n_sources == 0 ? 0 : ceil_div<std::int64_t>(position_pages * index_.n_sources, index_.blocks_per_page);
+    }
     /// Number b of a page's i-th index block, i in [0, blocks_per_page): at slab + b · pitch.
     std::int32_t index_block(gpu_page page, std::int32_t i) const;
 

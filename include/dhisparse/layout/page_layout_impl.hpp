@@ -105,7 +105,7 @@ inline void page_layout::place_groups(std::span<const block_place> places) {
         lane.base_bytes = places[i].base_bytes;
         lane.row_bytes = r.row_bytes;
         lane.rows_per_block = fast_divisor(static_cast<std::uint32_t>(r.rows));
-        lane.block_stride_bytes = r.by_block ? r.stride : r.rows * r.row_bytes;
+        lane.block_stride_bytes = r.by_block ? places[i].block_step_bytes : r.rows * r.row_bytes;
         lane.n_runs = std::max(1, static_cast<std::int32_t>(source.runs.size()));
         lane.runs[0] = {0, r.row_bytes, r.row_bytes};
         std::copy(source.runs.begin(), source.runs.end(), lane.runs);
@@ -166,8 +166,9 @@ inline std::int32_t page_layout::index_block(gpu_page page, std::int32_t i) cons
 
 inline source_view page_layout::view(std::byte* slab, int lane) const {
     const auto& at = lanes_[static_cast<std::size_t>(lane)];
+    const auto block = std::max(requests_[static_cast<std::size_t>(lane)].bytes, at.block_stride_bytes);
     return {slab + at.base_bytes, at.rows, at.row_bytes, at.rows_per_block.divisor, at.block_stride_bytes,
-            (slab_bytes_ - at.base_bytes) / at.block_stride_bytes};
+            (slab_bytes_ - at.base_bytes - block) / at.block_stride_bytes + 1};
 }
 
 } // namespace dhisparse

@@ -16,7 +16,7 @@ inline constexpr int max_runs = 4;
 /// which for packed rows is slab + base + l · row_bytes.
 struct source_placement {
     std::int64_t base_bytes = 0; // of location 0, from the slab's start; a multiple of 128
-    std::int64_t block_stride_bytes = 0;
+    std::int64_t block_stride_bytes = 0; // from one block id to the next
     std::int64_t row_bytes = 0;
     std::int64_t rows = 0; // locations are in [0, rows)
     fast_divisor rows_per_block;

@@ -33,10 +33,7 @@ inline std::int32_t ledger::tail_quota_of(const demand& wanted) const {
     return static_cast<std::int32_t>(pages_of(first_positions(wanted.positions, wanted.positions + wanted.growth)));
 }
 
-inline std::int64_t ledger::index_pages_of(std::int64_t position_pages) const {
-    const auto& index = layout_.index();
-    return index.n_sources == 0 ? 0 : ceil_div<std::int64_t>(position_pages * index.n_sources, index.blocks_per_page);
-}
+inline std::int64_t ledger::index_pages_of(std::int64_t position_pages) const { return layout_.index_pages(position_pages); }
 
 inline ledger::need ledger::need_of(const demand& wanted) const {
     const auto reserved = wanted.positions + wanted.growth;

@@ -23,6 +23,7 @@ struct block_request {
 struct block_place {
     std::int64_t base_bytes = 0;         // of page 0's block, from the slab's start
     std::int64_t locations_per_page = 0; // from a page's first location to the next page's
+    std::int64_t block_step_bytes = 0;   // by_block: from one block id's start to the next's, a divisor of stride
 };
 
 /// place(requests, pages, page_bytes, places): page_bytes is a multiple of page_unit(requests) and

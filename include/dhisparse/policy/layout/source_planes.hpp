@@ -29,7 +29,7 @@ struct source_planes {
                       std::span<block_place> places) {
         std::int64_t base = 0;
         for (std::size_t i = 0; i < requests.size(); ++i) {
-            places[i] = {base, requests[i].by_block ? requests[i].rows : requests[i].stride / requests[i].row_bytes};
+            places[i] = {base, requests[i].by_block ? requests[i].rows : requests[i].stride / requests[i].row_bytes, requests[i].stride};
             base = checked_add(base, checked_mul(pages, requests[i].stride, "plane bytes"), "slab bytes");
         }
     }

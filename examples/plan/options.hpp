@@ -1,0 +1,25 @@
+// The command line of dhisparse-plan, turned into what the planner is asked.
+#pragma once
+
+#include <dhisparse/plan/planner.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace plan_program {
+
+struct options {
+    dhisparse::plan::request asked = {};
+    std::string plot_file = {}; // empty: no plot
+    bool json = false;
+};
+
+/// --help was given; what() is the text.
+struct help_wanted : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Throws dhisparse::invalid_argument in one line: the option, its value and what is permitted; and help_wanted.
+options parse_options(int argc, const char* const* argv);
+
+} // namespace plan_program

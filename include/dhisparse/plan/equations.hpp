@@ -1,0 +1,46 @@
+/// The planner's equations, (9) to (13), and the figures published for GLM-5.3 that it takes as defaults.
+#pragma once
+
+#include <dhisparse/core/arithmetic.hpp>
+
+#include <cstdint>
+
+namespace dhisparse::plan {
+
+/// (9) Rows of a slot's draft ring, R_d: whole pages that hold the window and a round wherever it begins.
+constexpr std::int64_t ring_rows(std::int64_t page_positions, std::int64_t window, std::int64_t k_max) {
+    return page_positions * ceil_div(window + k_max + page_positions - 1, page_positions);
+}
+
+/// (10) Ring row of a slot's position t.
+constexpr std::int64_t ring_row(std::int64_t slot, std::int64_t t, std::int64_t rows) { return slot * rows + t % rows; }
+
+/// (11) Staging of so many sessions, for the group whose rows take most: k · lanes · row_bytes.
+constexpr std::int64_t staging_bytes(std::int64_t sessions, std::int64_t k_max, std::int64_t widest_selection_bytes) {
+    return sessions * k_max * widest_selection_bytes;
+}
+
+/// (13) sessions_*: sessions admitted with and without speculation; tpot_ratio: TPOT with it, divided by without.
+constexpr bool speculation_pays(double sessions_spec, double sessions_plain, double tpot_ratio) {
+    return sessions_spec / sessions_plain > tpot_ratio;
+}
+
+/// The published width schedule: 8 to 32 sessions, 6 at 64, 4 from 128. Between them the wider one's
+/// neighbour is taken: 6 for 33 to 127.
+constexpr int published_width(std::int64_t sessions) { return sessions <= 32 ? 8 : sessions < 128 ? 6 : 4; }
+
+/// Published for GLM-5.3 with DFlash2, where no other number is given. The 140 sessions are measured:
+/// they do not follow from the published bytes.
+struct published {
+    static constexpr std::int64_t context = 100'000;
+    static constexpr std::int64_t hot_rows = 4'096;
+    static constexpr std::int32_t slots = 35;
+    static constexpr std::int64_t sessions_plain = 208, sessions_spec = 140;
+    static constexpr double miss_rate = 0.0005; // 0.05 % of the selected rows came from the host
+    static constexpr std::int64_t dflash2_window = 2'048, dflash2_row_bytes = 12'288;
+    static constexpr int dflash2_layers = 6, dflash2_k_max = 8;
+};
+
+static_assert(ring_rows(64, 2048, 4) == 2176 && ring_rows(64, 2048, 6) == 2176 && ring_rows(64, 2048, 8) == 2176);
+
+} // namespace dhisparse::plan
