@@ -130,12 +130,8 @@ private:
 
     void check(int p) {
         if (checks_.empty()) return;
-        constexpr int threads = 256, warps = threads / 32;
-        check_rows_kernel<<<dim3(tiny_dsa::top_k / warps,
-                                 static_cast<unsigned>(session_.n_requests())),
-                            threads, 0, session_.machine.stream>>>(
-            checks_[static_cast<std::size_t>(p)]);
-        dhisparse::cuda_check(cudaGetLastError(), "check of rows");
+        launch_check_rows(checks_[static_cast<std::size_t>(p)], session_.n_requests(),
+                          session_.machine.stream);
     }
 
     Session& session_;

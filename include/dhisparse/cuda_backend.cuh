@@ -1,11 +1,11 @@
-/// The CUDA backend: the same calls as the host backend, in the engine's stream and graph.
+/// The CUDA backend: the same calls as the host backend, in the engine's stream and graph. Its kernels are in
+/// dhisparse::cuda, so that a C++ compiler with the CUDA headers compiles this too.
 #pragma once
 
 #include <dhisparse/executor/cuda_executor.cuh>
 #include <dhisparse/memory/pinned_range.cuh>
-#include <dhisparse/resolve/dispatch.cuh>
-#include <dhisparse/round/append.cuh>
-#include <dhisparse/round/commit.cuh>
+#include <dhisparse/resolve/resolver.cuh>
+#include <dhisparse/round/launch.cuh>
 
 namespace dhisparse {
 
@@ -21,6 +21,7 @@ struct cuda_backend {
     public:
         using index = typename Policies::hot_index;
         using replacement = typename Policies::replacement;
+        using resolver = dhisparse::resolver<index, replacement>;
 
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
             : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests), max_queries_(max_requests * layout.limits().k_max),
@@ -43,7 +44,7 @@ struct cuda_backend {
         }
         void resolve(stream s, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {
             const device_guard guard(device_);
-            launch_resolve<index, replacement>(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
+            resolver::launch(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
         }
         void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
             const device_guard guard(device_);
@@ -111,10 +112,10 @@ struct cuda_backend {
             cuda_check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_), "shared memory");
             require(most <= limit, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k, " needs ", most,
                     " bytes of shared memory a block on this device, permitted: ", limit);
-            prepare_resolve<index, replacement>(most);
+            resolver::prepare(most);
         }
         std::int64_t shared_bytes(std::int32_t g, const resolve_tuning& tuning) const {
-            return resolve_memory::bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max);
+            return resolver::shared_bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max);
         }
         resolve_tuning tuning_of(std::int32_t g, std::int32_t requests, std::int32_t queries, std::int32_t k) const {
             return tune_resolve(requests, std::int64_t{queries} * k, host_groups_[static_cast<std::size_t>(g)].host_row_bytes, processors_);
