@@ -29,6 +29,7 @@ struct cuda_backend {
               counts_(tally_shards), snapshot_(1), done_(1) {
             cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
             cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
+            if (resolver::compiled_arch() < 90) processors_ = 0; // no clusters in that code: as few blocks a request as will do
             describe(layout, tables, slab, host, table_memory);
             describe_index(layout);
             clear(tables);
@@ -106,8 +107,12 @@ struct cuda_backend {
         void allow_shared_memory(const page_layout& layout) {
             std::int64_t most = 0;
             for (std::int32_t g = 0; g < layout.n_groups(); ++g)
-                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2)
-                    most = std::max(most, shared_bytes(g, tuning_of(g, std::min(requests, max_requests_), step_.k_max, layout.shape().k)));
+                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2) {
+                    const auto tuning = tuning_of(g, std::min(requests, max_requests_), step_.k_max, layout.shape().k);
+                    require(processors_ > 0 || tuning.cluster == 1, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k,
+                            " needs several blocks a request, which code compiled for less than sm_90 has not; permitted: up to 8192");
+                    most = std::max(most, shared_bytes(g, tuning));
+                }
             int limit = 0;
             cuda_check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_), "shared memory");
             require(most <= limit, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k, " needs ", most,
@@ -191,7 +196,7 @@ struct cuda_backend {
         std::vector<std::int64_t> row_bytes_;
         step_ref step_;
         edit_tables edits_;
-        int device_ = 0, processors_ = 1;
+        int device_ = 0, processors_ = 1; // 0: requests get as few blocks as will do
     };
     using executor = cuda_executor;
 };

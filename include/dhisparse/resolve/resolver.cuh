@@ -17,6 +17,8 @@ template <hot_index_policy Index, replacement_policy Replacement>
 struct resolver {
     /// Shared memory of a block.
     static std::int64_t shared_bytes(const resolve_tuning& tuning, std::int64_t n_lanes, std::int64_t hot_pages, std::int64_t k_max);
+    /// What its code was compiled for: 80, 90, …; see core/compiled_arch.cuh. Below 90 a resolve has one block a request.
+    static int compiled_arch();
     /// Permits the kernels that much of it: the most that any resolve of a shape needs. Once a device.
     static void prepare(std::int64_t shared_bytes);
     /// Enqueues a resolve; neither allocates nor synchronises. one_query: every request has one. Throws cuda_error.

@@ -1,6 +1,7 @@
 /// Definitions for resolver.cuh, with the kernels.
 #pragma once
 
+#include <dhisparse/core/compiled_arch.cuh>
 #include <dhisparse/resolve/dispatch.cuh>
 #include <dhisparse/resolve/resolver.cuh>
 
@@ -9,6 +10,11 @@ namespace dhisparse {
 template <hot_index_policy Index, replacement_policy Replacement>
 std::int64_t resolver<Index, Replacement>::shared_bytes(const resolve_tuning& tuning, std::int64_t n_lanes, std::int64_t hot_pages, std::int64_t k_max) {
     return resolve_memory::bytes(tuning, n_lanes, hot_pages, k_max);
+}
+
+template <hot_index_policy Index, replacement_policy Replacement>
+int resolver<Index, Replacement>::compiled_arch() {
+    return dhisparse::compiled_arch(resolve_kernel<Index, Replacement, true, 1>);
 }
 
 template <hot_index_policy Index, replacement_policy Replacement>
