@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dhisparse/executor/cuda_executor.cuh>
+#include <dhisparse/memory/device_pointer.cuh>
 #include <dhisparse/memory/pinned_range.cuh>
 #include <dhisparse/resolve/resolver.cuh>
 #include <dhisparse/round/launch.cuh>
@@ -29,6 +30,9 @@ struct cuda_backend {
               counts_(tally_shards), snapshot_(1), done_(1) {
             cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
             cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
+            require_memory_of(device_, slab, "pool memory"); // each may be lent
+            require_memory_of(device_, host, "host memory");
+            require_memory_of(device_, table_memory, "table memory");
             if (resolver::compiled_arch() < 90) processors_ = 0; // no clusters in that code: as few blocks a request as will do
             describe(layout, tables, slab, host, table_memory);
             describe_index(layout);
@@ -39,16 +43,21 @@ struct cuda_backend {
         round_ref append(stream s, const batch_ref& batch) {
             const device_guard guard(device_);
             require_in(batch.n_requests, 0, max_requests_, "requests of a batch");
+            require_memory_of(device_, batch.slots, "slots of a batch");
+            require_memory_of(device_, batch.widths, "widths of a batch");
             const auto round = round_of(batch);
             if (batch.n_requests > 0) launch_append({step_, round, batch, seen_.data()}, s);
             return round;
         }
         void resolve(stream s, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {
             const device_guard guard(device_);
+            require_memory_of(device_, selection.rows, "a selection");
+            require_memory_of(device_, out.at, "memory for locations");
             resolver::launch(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
         }
         void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
             const device_guard guard(device_);
+            require_memory_of(device_, accepted, "accepted counts");
             launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);
         }
         void apply(cuda_executor& executor, stream s, const step_plan& plan) {
@@ -61,6 +70,7 @@ struct cuda_backend {
         tally counts() const { return *snapshot_.data(); }
         /// Zeroes the counters behind what the device has been given; waits for it.
         void reset_counts() {
+            const device_guard guard(device_);
             cuda_check(cudaMemset(counts_.data(), 0, tally_shards * sizeof(tally)), "counters");
             cuda_check(cudaDeviceSynchronize(), "counters");
             *snapshot_.data() = {};
