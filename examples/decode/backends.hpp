@@ -1,5 +1,4 @@
-// The main job on each backend; one source file a backend. A CUDA one would be cuda.cu, with a
-// machine for it (machine.hpp), and options.cpp would permit it.
+// The main job on each backend; one source file a backend.
 #pragma once
 
 #include "census.hpp"
@@ -13,5 +12,8 @@ namespace decode {
 
 /// host.cpp. Throws usage_error, dhisparse::error and what the model throws.
 outcome run_on_host(const options& o, std::span<const bytes> prompts, tiny_dsa::model& model);
+
+/// cuda.cu, in builds with CUDA: the prefill on the CPU, both decodes on the current device.
+outcome run_on_cuda(const options& o, std::span<const bytes> prompts, tiny_dsa::model& model);
 
 } // namespace decode

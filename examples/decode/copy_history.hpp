@@ -6,25 +6,23 @@
 #include "session.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 namespace decode {
 
-/// Copies exactly the prompt's positions of one page.
+/// Copies exactly the prompt's positions of one page: in either session its rows of a layer follow
+/// each other, and so do its keys.
 template <class From, class To>
 void copy_page(const From& from, const resident_map& map, const To& to, int request, int page,
                dh::gpu_page target) {
     const int first = page * page_positions;
-    const int end = std::min(first + page_positions, to.n_prompt());
-    for (int t = first; t < end; ++t) {
-        for (int layer = 0; layer < tiny_dsa::n_layers; ++layer) {
-            const auto at = to.kv().location_of(layer, target, t - first);
-            std::memcpy(to.row(layer, at), from.row(layer, map.at(layer, request, t)), row_bytes);
-        }
-        for (int p = 0; p < tiny_dsa::n_producers; ++p)
-            std::memcpy(to.keys().key(p, request, t), from.keys().key(p, request, t), key_bytes);
-    }
+    const auto n = static_cast<std::size_t>(std::min(page_positions, to.n_prompt() - first));
+    for (int layer = 0; layer < tiny_dsa::n_layers; ++layer)
+        to.machine.write(to.row(layer, to.kv().location_of(layer, target, 0)),
+                         from.row(layer, map.at(layer, request, first)), n * row_bytes);
+    for (int p = 0; p < tiny_dsa::n_producers; ++p)
+        to.machine.write(to.keys().key(p, request, first), from.keys().key(p, request, first),
+                         n * key_bytes);
 }
 
 /// Both sessions have the same prompts; from holds all of its rows on the GPU. The requests take

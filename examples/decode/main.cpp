@@ -12,11 +12,19 @@ namespace {
 
 constexpr int could_not_run = 2;
 
+decode::outcome run_on_backend(const decode::options& o, std::span<const decode::bytes> prompts,
+                               tiny_dsa::model& model) {
+#if DHISPARSE_WITH_CUDA
+    if (o.where == decode::backend::cuda) return decode::run_on_cuda(o, prompts, model);
+#endif
+    return decode::run_on_host(o, prompts, model);
+}
+
 /// The exit code.
 int run(const decode::options& o) {
     const auto prompts = decode::read_prompts(o);
     auto model = tiny_dsa::model::load(o.model_dir);
-    const auto result = decode::run_on_host(o, prompts, model);
+    const auto result = run_on_backend(o, prompts, model);
     if (o.json)
         fmt::print("{}\n", decode::json_text(o, result));
     else

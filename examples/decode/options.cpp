@@ -1,5 +1,6 @@
 #include "options.hpp"
 
+#include <dhisparse/memory/device.hpp>
 #include <tiny_dsa/spec.hpp>
 
 #include <CLI/CLI.hpp>
@@ -69,9 +70,14 @@ int resident_pages_of(const std::string& text) {
 }
 
 backend backend_of(const std::string& text) {
-    if (text == "cuda") refuse("--backend", text, "host (this build has no CUDA decode)");
-    if (text != "host") refuse("--backend", text, "host, cuda");
-    return backend::host;
+    if (text != "host" && text != "cuda") refuse("--backend", text, "host, cuda");
+    if (text == "host") return backend::host;
+#if DHISPARSE_WITH_CUDA
+    if (dhisparse::device_count() == 0) refuse("--backend", text, "host (no CUDA device here)");
+#else
+    refuse("--backend", text, "host (this build has no CUDA)");
+#endif
+    return backend::cuda;
 }
 
 replacement replacement_of(const std::string& text) {
@@ -107,7 +113,8 @@ void describe_memory(CLI::App& app, texts& t) {
     add("--pool-pages", t.pool_pages, "N",
         "All pages of fast memory, in place of what is needed and --resident adds");
     add("--replacement", t.replacement, "lru|fifo", "Which hot row gives way [lru]");
-    add("--backend", t.backend, "host|cuda", "[host]; this build has no CUDA decode");
+    add("--backend", t.backend, "host|cuda",
+        "Where decoding runs [host]; cuda: the model too, each step one CUDA graph");
 }
 
 void describe(CLI::App& app, texts& t, options& o) {

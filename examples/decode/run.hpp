@@ -9,6 +9,41 @@
 
 namespace decode {
 
+/// What both decodes say about this one's rows: [wrong, verified].
+struct rows_seen {
+    std::int64_t wrong = 0, verified = 0;
+};
+
+inline outcome outcome_of(const options& o, int n_prompt, const decoded& expected,
+                          const decoded& got, const rows_seen& rows) {
+    const auto tokens = static_cast<double>(o.tokens) * o.requests;
+    return {.prompt_tokens = n_prompt,
+            .texts = got.texts,
+            .difference = first_difference(expected, got, rows.wrong),
+            .counts = got.counts,
+            .rows_verified = rows.verified,
+            .fast_bytes = got.fast_bytes,
+            .resident_bytes = expected.fast_bytes,
+            .tokens_per_s = tokens / got.seconds,
+            .resident_tokens_per_s = tokens / expected.seconds};
+}
+
+/// The prompts through the model on the CPU; returns the byte that follows each.
+template <class Session>
+bytes prefill_with_bar(const options& o, Session& session, tiny_dsa::model& model,
+                       std::span<const bytes> prompts) {
+    progress_bar bar("prefill", session.n_prompt() * o.requests);
+    return prefill(session, model, prompts, [&](int done) { bar.add(done); });
+}
+
+/// Shows the first request's bytes while they are made.
+inline auto shown(const options& o) {
+    return [json = o.json](std::span<const std::uint8_t> next) {
+        if (!json) show(next.first(1));
+    };
+}
+inline void not_shown(std::span<const std::uint8_t>) {}
+
 /// prompts: [requests], of equal length. Throws usage_error and what the parts throw.
 template <class Machine, class Policies>
 outcome run(const options& o, std::span<const bytes> prompts, tiny_dsa::model& model) {
@@ -16,34 +51,17 @@ outcome run(const options& o, std::span<const bytes> prompts, tiny_dsa::model& m
     const dh::demand each{n, o.tokens};
     session<Machine, Policies> tiered(tiered_config(o, each), each);
     session<Machine, dh::default_policies> resident(resident_config(o.requests, each), each);
-    bytes first;
-    {
-        progress_bar bar("prefill", n * o.requests);
-        first = prefill(resident, model, prompts, [&](int done) { bar.add(done); });
-    }
+    const auto first = prefill_with_bar(o, resident, model, prompts);
     copy_history(resident, tiered);
-    const auto expected = decode_bytes(resident, model, first, o.tokens, nullptr,
-                                       [](std::span<const std::uint8_t>) {});
+    const auto expected = decode_bytes(resident, model, first, o.tokens, nullptr, not_shown);
     const resident_map map(resident, n + o.tokens);
     row_check check([&](int layer, int request, int position) {
         return resident.row(layer, map.at(layer, request, position));
     });
-    auto* const wanted = o.verify ? &check : nullptr;
     if (!o.json) show_start(prompts[0]);
-    const auto got = decode_bytes(tiered, model, first, o.tokens, wanted,
-                                  [&](std::span<const std::uint8_t> next) {
-                                      if (!o.json) show(next.first(1)); // the first request's
-                                  });
-    const auto tokens = static_cast<double>(o.tokens) * o.requests;
-    return {.prompt_tokens = n,
-            .texts = got.texts,
-            .difference = first_difference(expected, got, wanted),
-            .counts = got.counts,
-            .rows_verified = check.n_verified(),
-            .fast_bytes = got.fast_bytes,
-            .resident_bytes = expected.fast_bytes,
-            .tokens_per_s = tokens / got.seconds,
-            .resident_tokens_per_s = tokens / expected.seconds};
+    const auto got =
+        decode_bytes(tiered, model, first, o.tokens, o.verify ? &check : nullptr, shown(o));
+    return outcome_of(o, n, expected, got, {check.n_wrong(), check.n_verified()});
 }
 
 } // namespace decode

@@ -28,13 +28,14 @@ public:
     /// Admits config.slots requests. Throws what the hierarchy throws, and out_of_capacity where
     /// they are not all admitted.
     session(const dh::hierarchy_config& config, const dh::demand& each)
-        : kv_(lent(config)), demand_(each), keys_(config.slots) {
+        : kv_(config), demand_(each), keys_(config.slots) {
         for (int r = 0; r < config.slots; ++r) {
             const auto slot = kv_.try_admit(each);
             dh::require<dh::out_of_capacity>(slot.has_value(), "request ", r + 1, " of ",
                                              config.slots,
                                              " is not admitted: ", kv_.fits(each).limit);
             slots_.push_back(*slot);
+            batch_.push_back(slot->index);
         }
         kv_.advance(machine.stream, kv_.completed(), {}); // fills the index tables
         for (int r = 0; r < n_requests(); ++r)
@@ -68,19 +69,25 @@ public:
     /// The position that the next round appends, of every request.
     int position() const { return position_; }
 
+    /// One new position of each request, as the step path reads it.
+    dh::batch_ref batch() const { return {batch_.data(), nullptr, n_requests()}; }
+
     /// Locations for one new position of each request.
     dh::round_ref append() {
-        batch_.resize(slots_.size());
-        std::transform(slots_.begin(), slots_.end(), batch_.begin(),
-                       [](dh::slot_id slot) { return slot.index; });
         for (int r = 0; r < n_requests(); ++r)
             cover(r, position_ + 1);
-        return kv_.append(machine.stream, {batch_.data(), nullptr, n_requests()});
+        return kv_.append(machine.stream, batch());
     }
 
     /// The round's rows become history, and the ledger has its turn.
     void commit(const dh::round_ref& round) {
         kv_.commit(machine.stream, round);
+        end_round();
+    }
+
+    /// A round has been given to the stream, its commit too: waits for it, and lets the ledger have
+    /// its turn.
+    void end_round() {
         machine.wait();
         ++position_;
         for (auto& report : reports_)
@@ -92,6 +99,7 @@ public:
     /// leaving. True where there will be more to do.
     bool advance() {
         for (int turn = 0; turn < 4; ++turn) {
+            machine.wait(); // for copies too, so that runs repeat exactly
             const auto& plan = kv_.advance(machine.stream, kv_.completed(), reports_);
             note_pages();
             if (plan.stalled.empty()) return plan.fence != 0 || !plan.copies.empty();
@@ -106,10 +114,6 @@ public:
     std::int64_t fast_bytes() const { return most_pages_ * kv_.layout().page_bytes(); }
 
 private:
-    dh::hierarchy_config lent(dh::hierarchy_config config) {
-        machine.lend(config);
-        return config;
-    }
     void cover(int request, int n_positions) {
         keys_.cover(kv_, machine, slot(request), request, n_positions);
     }

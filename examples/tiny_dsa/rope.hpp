@@ -12,9 +12,13 @@ public:
     /// x: [n], rotated in place.  0 <= position < max_positions.
     void rotate(float* x, int position) const;
 
+    /// [max_positions][n / 2] of each pair's angle.
+    const floats& cos() const { return cos_; }
+    const floats& sin() const { return sin_; }
+
 private:
     int half_;
-    floats cos_, sin_; // [max_positions][half]
+    floats cos_, sin_;
 };
 
 } // namespace tiny_dsa

@@ -1,11 +1,12 @@
-/// The CUDA backend: the same calls as the host backend, in the engine's stream and graph.
+/// The CUDA backend: the same calls as the host backend, in the engine's stream and graph. Its kernels are in
+/// dhisparse::cuda, so that a C++ compiler with the CUDA headers compiles this too.
 #pragma once
 
 #include <dhisparse/executor/cuda_executor.cuh>
+#include <dhisparse/memory/device_pointer.cuh>
 #include <dhisparse/memory/pinned_range.cuh>
-#include <dhisparse/resolve/dispatch.cuh>
-#include <dhisparse/round/append.cuh>
-#include <dhisparse/round/commit.cuh>
+#include <dhisparse/resolve/resolver.cuh>
+#include <dhisparse/round/launch.cuh>
 
 namespace dhisparse {
 
@@ -21,6 +22,7 @@ struct cuda_backend {
     public:
         using index = typename Policies::hot_index;
         using replacement = typename Policies::replacement;
+        using resolver = dhisparse::resolver<index, replacement>;
 
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
             : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests), max_queries_(max_requests * layout.limits().k_max),
@@ -28,6 +30,10 @@ struct cuda_backend {
               counts_(tally_shards), snapshot_(1), done_(1) {
             cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
             cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
+            require_memory_of(device_, slab, "pool memory"); // each may be lent
+            require_memory_of(device_, host, "host memory");
+            require_memory_of(device_, table_memory, "table memory");
+            if (resolver::compiled_arch() < 90) processors_ = 0; // no clusters in that code: as few blocks a request as will do
             describe(layout, tables, slab, host, table_memory);
             describe_index(layout);
             clear(tables);
@@ -37,16 +43,21 @@ struct cuda_backend {
         round_ref append(stream s, const batch_ref& batch) {
             const device_guard guard(device_);
             require_in(batch.n_requests, 0, max_requests_, "requests of a batch");
+            require_memory_of(device_, batch.slots, "slots of a batch");
+            require_memory_of(device_, batch.widths, "widths of a batch");
             const auto round = round_of(batch);
             if (batch.n_requests > 0) launch_append({step_, round, batch, seen_.data()}, s);
             return round;
         }
         void resolve(stream s, int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) {
             const device_guard guard(device_);
-            launch_resolve<index, replacement>(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
+            require_memory_of(device_, selection.rows, "a selection");
+            require_memory_of(device_, out.at, "memory for locations");
+            resolver::launch(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
         }
         void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
             const device_guard guard(device_);
+            require_memory_of(device_, accepted, "accepted counts");
             launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);
         }
         void apply(cuda_executor& executor, stream s, const step_plan& plan) {
@@ -59,6 +70,7 @@ struct cuda_backend {
         tally counts() const { return *snapshot_.data(); }
         /// Zeroes the counters behind what the device has been given; waits for it.
         void reset_counts() {
+            const device_guard guard(device_);
             cuda_check(cudaMemset(counts_.data(), 0, tally_shards * sizeof(tally)), "counters");
             cuda_check(cudaDeviceSynchronize(), "counters");
             *snapshot_.data() = {};
@@ -105,16 +117,21 @@ struct cuda_backend {
         void allow_shared_memory(const page_layout& layout) {
             std::int64_t most = 0;
             for (std::int32_t g = 0; g < layout.n_groups(); ++g)
-                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2)
-                    most = std::max(most, shared_bytes(g, tuning_of(g, std::min(requests, max_requests_), step_.k_max, layout.shape().k)));
+                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2) {
+                    const auto tuning = tuning_of(g, std::min(requests, max_requests_), step_.k_max, layout.shape().k);
+                    require(processors_ > 0 || tuning.cluster == 1, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k,
+                            " needs several blocks a request, which code compiled for less than sm_90 has not; permitted: up to 8192");
+                    most = std::max(most, shared_bytes(g, tuning));
+                }
             int limit = 0;
             cuda_check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_), "shared memory");
             require(most <= limit, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k, " needs ", most,
                     " bytes of shared memory a block on this device, permitted: ", limit);
-            prepare_resolve<index, replacement>(most);
+            resolver::prepare(most);
         }
         std::int64_t shared_bytes(std::int32_t g, const resolve_tuning& tuning) const {
-            return resolve_memory::bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max, host_tables_[static_cast<std::size_t>(g)].entries);
+            return resolver::shared_bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max,
+                                          host_tables_[static_cast<std::size_t>(g)].entries);
         }
         resolve_tuning tuning_of(std::int32_t g, std::int32_t requests, std::int32_t queries, std::int32_t k) const {
             return tune_resolve(requests, std::int64_t{queries} * k, host_groups_[static_cast<std::size_t>(g)].host_row_bytes, processors_);
@@ -200,7 +217,7 @@ struct cuda_backend {
         std::vector<std::int64_t> row_bytes_;
         step_ref step_;
         edit_tables edits_;
-        int device_ = 0, processors_ = 1;
+        int device_ = 0, processors_ = 1; // 0: requests get as few blocks as will do
     };
     using executor = cuda_executor;
 };

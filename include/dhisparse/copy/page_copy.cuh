@@ -1,9 +1,9 @@
-/// Whole pages between the tiers on the device: a warp a group row, few blocks, beside the step path.
+/// Whole pages between the tiers on the device: a warp a group row, few blocks, beside the
+/// step path; cuda/executor.cu launches it.
 #pragma once
 
 #include <dhisparse/copy/page_copy.hpp>
 #include <dhisparse/copy/row_copy.cuh>
-#include <dhisparse/core/cuda_check.cuh>
 
 namespace dhisparse {
 

@@ -2,11 +2,12 @@
 /// priority, both fed from pinned command blocks. Never waits.
 #pragma once
 
-#include <dhisparse/copy/page_copy.cuh>
-#include <dhisparse/executor/edits.cuh>
+#include <dhisparse/executor/launch.cuh>
 #include <dhisparse/layout/page_layout.hpp>
 #include <dhisparse/memory/device_memory.cuh>
 
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <list>
 #include <set>
@@ -96,7 +97,6 @@ private:
         auto& at = block(static_cast<std::int64_t>(items.size_bytes()));
         std::memcpy(at.memory.data(), items.data(), items.size_bytes());
         launch(reinterpret_cast<const T*>(at.memory.data()), static_cast<std::int32_t>(items.size()));
-        cuda_check(cudaGetLastError(), "edits and copies");
         cuda_check(cudaEventRecord(at.read.get(), stream), "command block");
     }
 
@@ -107,7 +107,7 @@ private:
         const auto flush = [&](std::size_t end) {
             if (begin < end)
                 launch_with(std::span(plan.edits).subspan(begin, end - begin), step, [&](const edit* edits, std::int32_t n) {
-                    edit_kernel<<<static_cast<unsigned>(std::min(ceil_div(n, 256), 64)), 256, 0, step>>>(tables, edits, n);
+                    launch_edits(tables, edits, n, step);
                 });
             begin = end;
             seen.clear();
@@ -120,9 +120,8 @@ private:
                 seen.insert({e.what, e.slot, e.index});
                 continue;
             }
-            if (e.what == edit::kind::open) open_kernel<<<64, 256, 0, step>>>(tables, e);
-            else move_run_kernel<<<1, 1024, 0, step>>>(tables, e);
-            cuda_check(cudaGetLastError(), "edit of a slot");
+            if (e.what == edit::kind::open) launch_open(tables, e, step);
+            else launch_move_run(tables, e, step);
             begin = i + 1;
         }
         flush(plan.edits.size());
@@ -131,7 +130,7 @@ private:
     void start_copies(const step_plan& plan, const tiers_ref& tiers, cudaEvent_t after) {
         cuda_check(cudaStreamWaitEvent(side_, after, 0), "side stream");
         launch_with(std::span(plan.copies), side_, [&](const page_copy* copies, std::int32_t n) {
-            page_copy_kernel<<<page_copy_blocks, page_copy_threads, 0, side_>>>(tiers, copies, n);
+            launch_page_copies(tiers, copies, n, side_);
         });
         auto& batch = pending_.emplace_back();
         cuda_check(cudaEventRecord(batch.event.get(), side_), "copies");

@@ -1,22 +1,9 @@
-/// Applies the ledger's edits to the tables, on the device: executor/edits.hpp as three kernels.
+/// Applies the ledger's edits to the tables, on the device: executor/edits.hpp as three kernels, which cuda/executor.cu launches.
 #pragma once
 
-#include <dhisparse/core/cuda_check.cuh>
-#include <dhisparse/ledger/plan.hpp>
-#include <dhisparse/layout/placement.hpp>
-#include <dhisparse/residency/slot_tables.hpp>
-
+#include <dhisparse/executor/launch.cuh>
 
 namespace dhisparse {
-
-/// What edits need to know of the layout. Index block i of a page P is first[i] + P · step[i] in either layout.
-struct edit_tables {
-    slot_tables_ref tables;
-    run_shape run;
-    index_placement index;
-    const std::int32_t* block_first = nullptr; // [blocks_per_page]
-    const std::int32_t* block_step = nullptr;  // [blocks_per_page]
-};
 
 namespace detail {
 

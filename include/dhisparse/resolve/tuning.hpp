@@ -27,11 +27,11 @@ inline constexpr std::int32_t max_cluster = 8; // what every device with cluster
 /// requests: of the batch; entries: K_max · k; host_row_bytes: of a group row; processors: the device's.
 /// Few requests: eight small blocks each, one entry a thread if that fits, so that neither look-ups nor copies wait for
 /// one processor. More: one larger block for every 2,048 entries, which four a thread look up at once: blocks of one
-/// request have to agree on misses, which costs more than more of them bring.
+/// request have to agree on misses, which costs more than more of them bring. processors: 0 where code has no clusters.
 inline resolve_tuning tune_resolve(std::int64_t requests, std::int64_t entries, std::int64_t host_row_bytes, std::int32_t processors) {
     resolve_tuning out;
     const bool few = requests * max_cluster <= processors;
-    const std::int64_t most = few ? 256 : 2048;
+    const std::int64_t most = processors == 0 ? std::int64_t{32} * resolve_max_threads : few ? 256 : 2048;
     while (out.cluster < max_cluster && entries > most * out.cluster) {
         out.cluster *= 2;
         ++out.cluster_shift;

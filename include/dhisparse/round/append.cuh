@@ -1,21 +1,13 @@
-/// Step 1 of a round on the device: round/append.hpp as one small kernel.
+/// Step 1 of a round on the device: round/append.hpp as one small kernel, which cuda/round.cu launches.
 #pragma once
 
-#include <dhisparse/core/cuda_check.cuh>
-#include <dhisparse/round/round.hpp>
+#include <dhisparse/round/launch.cuh>
 
 #include <cub/block/block_scan.cuh>
 
 #include <cstdint>
 
 namespace dhisparse {
-
-struct append_params {
-    step_ref step;
-    round_ref round;
-    batch_ref batch;             // device pointers
-    std::int32_t* seen = nullptr; // [n_slots] scratch: the first request of the batch that names the slot
-};
 
 inline constexpr int append_threads = 512;
 
@@ -104,11 +96,6 @@ static __global__ void __launch_bounds__(append_threads) append_kernel(const __g
     if (threadIdx.x == 0) p.round.first_query[p.batch.n_requests] = n_queries;
     const auto parts = p.step.tiers.n_groups + p.step.n_index_sources;
     for (auto i = static_cast<std::int32_t>(threadIdx.x); i < parts * n_queries; i += append_threads) detail::place_query(p, i / n_queries, i % n_queries);
-}
-
-inline void launch_append(const append_params& params, cudaStream_t stream) {
-    append_kernel<<<1, append_threads, 0, stream>>>(params);
-    cuda_check(cudaGetLastError(), "append");
 }
 
 } // namespace dhisparse

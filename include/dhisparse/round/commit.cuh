@@ -1,20 +1,10 @@
-/// The last step of a round on the device: round/commit.hpp, a block a request and group.
+/// The last step of a round on the device: round/commit.hpp, a block a request and group; cuda/round.cu launches it.
 #pragma once
 
 #include <dhisparse/copy/row_copy.cuh>
-#include <dhisparse/core/cuda_check.cuh>
-#include <dhisparse/round/round.hpp>
+#include <dhisparse/round/launch.cuh>
 
 namespace dhisparse {
-
-struct commit_params {
-    step_ref step;
-    round_ref round;
-    const std::int32_t* accepted = nullptr; // [n_requests], null: K_r - 1 of each
-    std::int32_t n_shards = 1;              // tallies at step.counts, to be added up
-    tally* snapshot = nullptr;              // pinned: the counters as of this commit, for the host to read
-    std::uint32_t* blocks_done = nullptr;   // [1] 0 before and after
-};
 
 inline constexpr int commit_threads = 128;
 
@@ -82,12 +72,6 @@ static __global__ void __launch_bounds__(commit_threads) commit_kernel(const __g
     const auto groups = p.step.tiers.n_groups;
     detail::commit_request(p, static_cast<std::int32_t>(blockIdx.x) / groups, static_cast<std::int32_t>(blockIdx.x) % groups);
     detail::publish_counts(p);
-}
-
-inline void launch_commit(const commit_params& params, cudaStream_t stream) {
-    if (params.round.n_requests == 0) return;
-    commit_kernel<<<static_cast<unsigned>(params.round.n_requests * params.step.tiers.n_groups), commit_threads, 0, stream>>>(params);
-    cuda_check(cudaGetLastError(), "commit");
 }
 
 } // namespace dhisparse
