@@ -11,6 +11,7 @@ namespace dhisparse {
 
 struct cuda_backend {
     static constexpr const char* name = "cuda";
+    static constexpr bool stages = false; // every union must fit into the hot cache
     using stream = cudaStream_t;
     using device_memory = dhisparse::device_memory;
     using host_memory = pinned_range;
@@ -45,6 +46,7 @@ struct cuda_backend {
             const device_guard guard(device_);
             launch_resolve<index, replacement>(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
         }
+        void release(stream, const round_ref&) {} // nothing is staged
         void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
             const device_guard guard(device_);
             launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);

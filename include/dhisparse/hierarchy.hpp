@@ -7,6 +7,7 @@
 #include <dhisparse/metrics/tally.hpp>
 #include <dhisparse/policy/hot_index/dense.hpp>
 #include <dhisparse/policy/layout/page_major.hpp>
+#include <dhisparse/policy/promotion/most_selected.hpp>
 #include <dhisparse/policy/replacement/lru.hpp>
 
 #include <span>
@@ -19,17 +20,18 @@ struct default_policies {
     using layout = page_major;
     using hot_index = dense;
     using replacement = lru;
+    using promotion = most_selected;
 };
 
 struct hierarchy_config {
     model_shape shape = {};
-    std::int64_t pool_bytes = 0; // of GPU pages, or pool_pages of them
+    std::int64_t pool_bytes = 0; // of GPU pages, or pool_pages of them; staging comes on top
     std::int64_t host_bytes = 0; // of host pages, or host_pages of them; none: every row stays on the GPU (resident)
     std::int32_t pool_pages = 0;
     std::int32_t host_pages = 0;
     std::int32_t slots = 1;      // requests at a time
     std::int32_t hot_pages = 0;  // H: hot-cache pages a slot; B_g = H · p/m entries
-    std::int32_t k_max = 1;      // K_max: queries a round; more than one needs B >= k_max · k
+    std::int32_t k_max = 1;      // K_max: queries a round; where B < k_max · k, the rest of a union is staged
     std::int32_t max_requests = 0; // of a batch, padding included; 0: slots
     std::int32_t steps_ahead = 1;
     std::int32_t tail_pages = 0; // required a slot; 0: what steps_ahead and k_max ask for
@@ -42,6 +44,7 @@ struct hierarchy_config {
 /// What a configuration allocates, in bytes.
 struct memory_needed {
     std::int64_t pool = 0, host = 0, tables = 0;
+    std::int64_t staging = 0; // of pool: rows of unions larger than the hot cache, equation (11) less what fits into it
     friend bool operator==(const memory_needed&, const memory_needed&) = default;
 };
 
@@ -76,8 +79,11 @@ public:
     // ---- a round
     /// Locations of the new positions; the model writes its rows there. The arrays live until the next append.
     round_ref append(stream s, const batch_ref& batch) { return path_.append(s, batch); }
-    /// Locations of the selected rows. Throws invalid_argument where k or a stride is out of range.
+    /// Locations of the selected rows; they hold until the next resolve, release or commit. Throws invalid_argument where
+    /// k or a stride is out of range.
     void resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out);
+    /// Ends the locations of the last resolve early, so that its staged rows are promoted beside other work. Never needed.
+    void release(stream s, const round_ref& round) { path_.release(s, round); }
     /// accepted: [n_requests] A; null: all of K_r.
     void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr) { path_.commit(s, round, accepted); }
 

@@ -40,19 +40,19 @@ auto hierarchy<Backend, Policies>::measure(const hierarchy_config& config) -> pl
     require(pages > 0, "the pool has ", config.pool_bytes, " bytes, less than one page of ", layout.page_bytes());
     const auto host_pages = detail::page_count(config.host_pages, config.host_bytes, layout.host_page_bytes());
     require_in<std::int64_t>(host_pages, 0, INT32_MAX, "host pages");
-    layout = page_layout::make<layout_policy>(config.shape, {pages, config.hot_pages, config.k_max});
-    if (host_pages > 0)
+    layout = page_layout::make<layout_policy>(config.shape, {pages, config.hot_pages, config.k_max, host_pages > 0 ? config.slots : 0});
+    if (host_pages > 0 && !Backend::stages)
         for (int g = 0; g < layout.n_groups(); ++g)
             require(layout.hot_entries(g) >= std::int64_t{config.k_max} * config.shape.k, "the hot cache of group ", g, " has ", layout.hot_entries(g),
-                    " entries, permitted: at least k_max x k = ", std::int64_t{config.k_max} * config.shape.k);
+                    " entries, permitted on backend ", Backend::name, ": at least k_max x k = ", std::int64_t{config.k_max} * config.shape.k);
     const auto sizes = slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, 0);
-    const auto region = detail::region_bytes(config, sizes, std::max(pages, host_pages), layout.slab_bytes());
+    const auto region = detail::region_bytes(config, sizes, std::max(pages, host_pages), layout.slab_bytes() - layout.staging_bytes());
     return {layout, slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, region), static_cast<std::int32_t>(host_pages)};
 }
 
 template <class Backend, class Policies>
 memory_needed hierarchy<Backend, Policies>::needed(const plan_of_memory& plan) {
-    return {plan.layout.slab_bytes(), checked_mul(plan.host_pages, plan.layout.host_page_bytes(), "host bytes"), plan.tables.bytes()};
+    return {plan.layout.slab_bytes(), checked_mul(plan.host_pages, plan.layout.host_page_bytes(), "host bytes"), plan.tables.bytes(), plan.layout.staging_bytes()};
 }
 
 template <class Backend, class Policies>

@@ -62,6 +62,7 @@ private:
     void append();
     void write_position(model_request& r, const request_of_round& b, int q, int j);
     void resolve(const dh::announcement_shape& said);
+    void release();
     std::vector<std::int32_t> choose_selection(const query& q, int g, int k);
     std::int32_t choose_row(int visible);
     std::vector<dh::location> expected_locations(model_request& r, int g, int first, int n, int k, std::int64_t stride);

@@ -8,8 +8,13 @@ namespace dhisparse_test {
 inline void random_program::round() {
     choose_batch();
     append();
-    for (const auto& said : config_.shape.announcements)
+    for (const auto& said : config_.shape.announcements) {
         if (!random_.one_in(8)) resolve(said);
+        if (random_.one_in(8)) {
+            it_->release(round_);
+            release();
+        }
+    }
     if (random_.one_in(10)) return note("round dropped");
     commit();
 }
@@ -56,6 +61,8 @@ inline void random_program::append() {
         model_->tally.violations[static_cast<int>(dh::violation::slot_repeated)] += b.uid == -2;
         model_->tally.violations[static_cast<int>(dh::violation::slot_not_live)] += b.uid == -1 && b.slot != -1;
         if (b.uid < 0) b.uid = -1;
+        else
+            for (auto& cache : model_->requests.at(b.uid).caches) cache.drop();
         for (int j = 0; j < b.width; ++j) queries_.push_back({b.uid, b.uid < 0 ? -1 : model_->requests.at(b.uid).n + j});
     }
     const bool all_one = std::all_of(widths.begin(), widths.end(), [](int w) { return w == 1; });
@@ -134,7 +141,7 @@ inline std::vector<std::int32_t> random_program::choose_selection(const query& q
 /// What the resolve must answer for queries [first, first + n); counts, and moves the hot cache on.
 inline std::vector<dh::location> random_program::expected_locations(model_request& r, int g, int first, int n, int k, std::int64_t stride) {
     std::vector<dh::location> out(static_cast<std::size_t>(n * k), -1);
-    std::vector<int> wanted; // not in mapped pages
+    std::vector<reference_cache::use> wanted; // not in mapped pages
     auto& tally = model_->tally;
     auto& cache = r.caches[g];
     const int per_page = model_->rows_per_page(g);
@@ -159,13 +166,24 @@ inline std::vector<dh::location> random_program::expected_locations(model_reques
         expect(r.pages[page].copied == dh::durability::durable, model_->name(r), ": row ", row, " of group ", g, " is in neither tier");
         ++(cache.entry_of(row) >= 0 ? tally.hot : tally.host);
         missed[i] = row;
-        wanted.push_back(row);
+        wanted.push_back({row, i / k});
     }
     const auto fetched = cache.resolve(wanted);
+    tally.staged_rows += cache.staged().size();
     tally.host_rows += fetched.size();
     tally.host_bytes += fetched.size() * model_->windows[g].size() * static_cast<std::size_t>(model_->windows[g][0].view.row_bytes);
-    for (const auto& [i, row] : missed) out[i] = model_->at(g, r.hot[cache.entry_of(row) / per_page], cache.entry_of(row) % per_page);
+    for (const auto& [i, row] : missed) {
+        const int entry = cache.entry_of(row);
+        out[i] = entry < 0 ? model_->staged_at(g, r.id.index, cache.place_of(row)) : model_->at(g, r.hot[entry / per_page], entry % per_page);
+    }
     return out;
+}
+
+/// The end of the last resolve's locations, in every request of the round.
+inline void random_program::release() {
+    for (const auto& b : batch_)
+        if (b.uid >= 0)
+            for (auto& cache : model_->requests.at(b.uid).caches) model_->tally.promoted_rows += static_cast<std::uint64_t>(cache.release());
 }
 
 inline void random_program::resolve(const dh::announcement_shape& said) {
@@ -181,6 +199,7 @@ inline void random_program::resolve(const dh::announcement_shape& said) {
     std::vector<dh::location> at(static_cast<std::size_t>(n * out_stride), 123456);
     std::vector<std::int32_t> valid(static_cast<std::size_t>(n), 99);
     note(dh::text("resolve group ", said.group, ", k ", k));
+    release();
     it_->resolve(round_, said, {selection_.data(), stride, k}, {at.data(), out_stride, k_padded, valid.data()});
     int q = 0;
     for (const auto& b : batch_) {
@@ -219,6 +238,7 @@ inline void random_program::commit() {
         std::swap(told, accepted.back());
         if (b.uid >= 0 && b.width > 0) commit_one(b, told);
     }
+    release();
     note(dh::text("commit", all ? " all" : ""));
     it_->commit(round_, all && random_.one_in(2) ? nullptr : accepted.data());
 }

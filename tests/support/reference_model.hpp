@@ -95,6 +95,8 @@ public:
     int visible(int g, int positions) const { return (positions + (partial(g) ? m(g) - 1 : 0)) / m(g); }
     int pages_of(int positions) const { return (positions + p() - 1) / p(); }
     dh::location at(int g, int page, int row) const { return it_.layout().group(g).at(dh::gpu_page{page}, static_cast<std::uint32_t>(row)); }
+    /// The i-th row that a slot has staged.
+    dh::location staged_at(int g, int slot, int i) const { return it_.layout().staging()[g].at(it_.layout().group(g).rows_per_page, slot, i); }
     /// Compares a row's bytes at a location, all lanes, as far as tokens [m] are known.
     void expect_row(int g, dh::location where, std::span<const token> tokens, const std::string& what);
     void expect_host_row(int g, int page, int row, std::span<const token> tokens, const std::string& what);

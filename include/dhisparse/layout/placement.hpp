@@ -57,6 +57,22 @@ struct group_placement {
     }
 };
 
+/// Where a group's staged rows lie: behind the last page, in chunks of rows_per_page rows. A chunk has one
+/// location for all lanes, since its lanes are spaced as in a page; its bytes are [lane][row]. All groups' rows
+/// share that memory where the layout allows it: the arena is one group's at a time.
+struct staging_placement {
+    location first = 0;                   // of row 0 of slot 0
+    std::int32_t locations_per_chunk = 0; // from a chunk's first location to the next chunk's
+    std::int32_t rows_per_slot = 0;       // most rows of a slot that its hot cache can't hold at once; 0: none
+
+    /// Staged row i of a slot, i in [0, rows_per_slot). rows_per_chunk: the group's rows_per_page.
+    DHISPARSE_HD constexpr location at(const fast_divisor& rows_per_chunk, std::int32_t slot, std::int32_t i) const {
+        const auto row = static_cast<std::uint32_t>(slot) * static_cast<std::uint32_t>(rows_per_slot) + static_cast<std::uint32_t>(i);
+        const auto chunk = rows_per_chunk.quotient(row);
+        return first + static_cast<std::int32_t>(chunk) * locations_per_chunk + static_cast<std::int32_t>(row - chunk * rows_per_chunk.divisor);
+    }
+};
+
 /// Where index keys lie: blocks of one source's keys for the positions of a page. Block b is at
 /// slab + b · pitch, whichever page it was cut from.
 struct index_placement {

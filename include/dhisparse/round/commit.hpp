@@ -32,11 +32,25 @@ inline void back_up_completed(const step_ref& step, std::int32_t slot, std::int3
     }
 }
 
+/// With DHISPARSE_CHECKS: overwrites the rows that hold no position below `from` and one below `to`: rejected ones. A
+/// reader of such a row is wrong, since no query sees it before it is written again.
+inline void poison_rejected(const step_ref& step, std::int32_t slot, std::int32_t from, std::int32_t to) {
+    const auto* map = step.tables.page_map(slot);
+    for (int g = 0; g < step.tiers.n_groups; ++g) {
+        const auto& group = step.tiers.groups[g];
+        const auto end = ceil_div(std::min(to, step.tables.records[slot].positions), group.positions_per_row);
+        for (auto row = ceil_div(from, group.positions_per_row); row < end; ++row) {
+            const auto page = group.rows_per_page.quotient(static_cast<std::uint32_t>(row));
+            if (map[page] >= 0) poison_group_row(step.tiers, g, group.at(gpu_page{map[page]}, group.rows_per_page.remainder(static_cast<std::uint32_t>(row), page)));
+        }
+    }
+}
+
 } // namespace detail
 
 /// New frontier of each request by equation (7). accepted: [n_requests] A, null: K_r - 1 of each (all
 /// are accepted); a request with K_r = 0 keeps its frontier. It stops at the first position
-/// that append could not place. No allocation.
+/// that append could not place. The round's last resolve has been released. No allocation.
 inline void commit(const step_ref& step, const round_ref& round, const std::int32_t* accepted) {
     for (std::int32_t r = 0; r < round.n_requests; ++r) {
         const auto slot = round.slots[r];
@@ -47,6 +61,7 @@ inline void commit(const step_ref& step, const round_ref& round, const std::int3
         const auto a = accepted ? detail::checked_accepted(step, accepted[r], width) : width - 1;
         const auto next = placed_until(step, slot, n, n + a + 1);
         detail::back_up_completed(step, slot, n, next);
+        if constexpr (DHISPARSE_CHECKS) detail::poison_rejected(step, slot, next, n + width);
         record.frontier = next;
     }
 }

@@ -6,6 +6,7 @@
 #include <dhisparse/copy/tiers.hpp>
 #include <dhisparse/metrics/tally.hpp>
 #include <dhisparse/residency/slot_tables.hpp>
+#include <dhisparse/staging/staging.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -46,6 +47,7 @@ struct step_ref {
     std::int32_t n_index_sources = 0;
     std::int32_t k_max = 1;
     fast_divisor page_positions; // p
+    staging_ref staging = {};    // nothing: every union fits into the hot cache
 };
 
 /// The first of positions [from, to) that has no place in the slot's mapped pages, or `to`: what a commit may retain.
