@@ -18,6 +18,7 @@ template <page_copier Copier = immediate_copier>
 struct basic_host_backend {
     static constexpr const char* name = "host";
     static constexpr bool stages = true; // unions larger than the hot cache
+    static constexpr bool has_passes = true; // a draft pass, and unsettled positions
     using stream = host_stream;
     using device_memory = host_resource; // slab and tables
     using host_memory = host_resource;   // the host tier
@@ -50,9 +51,9 @@ struct basic_host_backend {
             dhisparse::resolve<typename Policies::hot_index, typename Policies::replacement, typename Policies::promotion>(step_, g, round, selection, out, scratch_);
         }
         void release(stream, const round_ref& round) { dhisparse::release<typename Policies::hot_index, typename Policies::replacement>(step_, round); }
-        void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
+        void commit(stream s, const round_ref& round, const std::int32_t* accepted, std::int32_t unsettled, pass of) {
             release(s, round);
-            dhisparse::commit(step_, round, accepted);
+            dhisparse::commit(step_, round, accepted, unsettled, of);
         }
         void apply(executor& executor, stream, const step_plan& plan) { executor.apply(plan, step_.tables, sizes_, layout_, step_.tiers); }
 

@@ -7,6 +7,7 @@ namespace dhisparse_test {
 
 inline void random_program::round() {
     choose_batch();
+    rewrite_unsettled();
     append();
     for (const auto& said : config_.shape.announcements) {
         if (!random_.one_in(8)) resolve(said);
@@ -92,29 +93,52 @@ inline void random_program::write_position(model_request& r, const request_of_ro
     model_->tally.violations[static_cast<int>(dh::violation::position_not_mapped)] += !mapped;
     r.tokens.resize(static_cast<std::size_t>(t));
     r.tokens.push_back(mix(next_token_++) | 1);
-    std::vector<std::byte> row;
     for (int g = 0; g < model_->n_groups(); ++g) {
-        const int m = model_->m(g), first = t / m * m;
+        const int m = model_->m(g);
         const auto where = round_.group_locations(g)[q];
         expect_equal(where, mapped ? model_->at(g, r.device_gpu[page], t % model_->p() / m) : -1, "location of query ", q, " in group ", g, " of ", model_->name(r));
         digest(where);
-        if (!mapped || (t + 1 - first < m && !model_->partial(g))) continue;
-        std::vector<token> tokens(r.tokens.begin() + first, r.tokens.end());
-        tokens.resize(static_cast<std::size_t>(m));
-        for (const auto& window : model_->windows[g]) {
-            row.resize(static_cast<std::size_t>(window.view.row_bytes));
-            window.read(where, row);
-            make_row(tokens, window.layer, row);
-            window.write(where, row);
-            for (std::size_t run = 0; run < window.runs.size(); ++run)
-                expect(it_->row(window.layer, where, static_cast<int>(run)) == window.at(where, run), "row() of layer ", window.layer, ", run ", run);
-        }
+        if (mapped) write_rows(r, t, g, where);
     }
     for (int i = 0; i < model_->n_keys(); ++i) {
         if (!mapped) { expect_equal(round_.source_blocks(i)[q], -1, "index block of a position that is not mapped"); continue; }
         expect_equal(round_.source_blocks(i)[q], it_->tables().index_table(b.slot, i)[page], "index block of query ", q);
         auto* key = model_->key_at(r, i, t);
         for (std::int64_t byte = 0; model_->has_key(i, t) && byte < model_->key_bytes(i); ++byte) key[byte] = row_byte(r.tokens[t], -1 - i, byte);
+    }
+}
+
+/// What position t makes of its row of group g, all lanes: the row where t completes it, or its part of a partial one.
+inline void random_program::write_rows(model_request& r, int t, int g, dh::location where) {
+    const int m = model_->m(g), first = t / m * m;
+    if (t + 1 - first < m && !model_->partial(g)) return;
+    std::vector<std::byte> row;
+    std::vector<token> tokens(r.tokens.begin() + first, r.tokens.begin() + t + 1);
+    tokens.resize(static_cast<std::size_t>(m));
+    for (const auto& window : model_->windows[g]) {
+        row.resize(static_cast<std::size_t>(window.view.row_bytes));
+        window.read(where, row);
+        make_row(tokens, window.layer, row);
+        window.write(where, row);
+        for (std::size_t run = 0; run < window.runs.size(); ++run)
+            expect(it_->row(window.layer, where, static_cast<int>(run)) == window.at(where, run), "row() of layer ", window.layer, ", run ", run);
+    }
+}
+
+/// A second pass: unsettled positions get other bytes in every group. Their pages are in the tail, mapped.
+inline void random_program::rewrite_unsettled() {
+    for (auto& [uid, r] : model_->requests) {
+        if (r.ended || !r.decoding || r.unsettled == 0 || random_.one_in(2)) continue;
+        for (int t = r.n - r.unsettled; t < r.n; ++t) {
+            r.tokens[static_cast<std::size_t>(t)] = mix(next_token_++) | 1;
+            expect(r.device_gpu[static_cast<std::size_t>(t / model_->p())] >= 0, model_->name(r), ": unsettled position ", t, " is not mapped");
+            for (int i = 0; i < model_->n_keys(); ++i)
+                for (std::int64_t byte = 0; model_->has_key(i, t) && byte < model_->key_bytes(i); ++byte) model_->key_at(r, i, t)[byte] = row_byte(r.tokens[static_cast<std::size_t>(t)], -1 - i, byte);
+        }
+        for (int g = 0; g < model_->n_groups(); ++g) // a row that has one of them is written again as a whole
+            for (int row = (r.n - r.unsettled) / model_->m(g); row * model_->m(g) < r.n; ++row)
+                write_rows(r, std::min((row + 1) * model_->m(g), r.n) - 1, g,
+                           model_->at(g, r.device_gpu[static_cast<std::size_t>(row / model_->rows_per_page(g))], row % model_->rows_per_page(g)));
     }
 }
 
@@ -229,6 +253,7 @@ inline void random_program::resolve(const dh::announcement_shape& said) {
 inline void random_program::commit() {
     std::vector<std::int32_t> accepted;
     const bool all = random_.one_in(3);
+    const int unsettled = random_.between(0, config_.max_unsettled);
     for (const auto& b : batch_) {
         const int last = std::max(0, b.width - 1);
         accepted.push_back(all ? last : random_.between(0, last));
@@ -236,23 +261,26 @@ inline void random_program::commit() {
         if (!all && random_.one_in(30)) told = told == 0 ? -4 : told == last ? last + 3 : told;
         model_->tally.violations[static_cast<int>(dh::violation::accepted_out_of_range)] += told != accepted.back() && b.uid >= 0 && b.width > 0;
         std::swap(told, accepted.back());
-        if (b.uid >= 0 && b.width > 0) commit_one(b, told);
+        if (b.uid >= 0) commit_one(b, b.width > 0 ? told : -1, unsettled);
     }
     release();
     note(dh::text("commit", all ? " all" : ""));
-    it_->commit(round_, all && random_.one_in(2) ? nullptr : accepted.data());
+    it_->commit(round_, all && random_.one_in(2) ? nullptr : accepted.data(), unsettled);
 }
 
-inline void random_program::commit_one(const request_of_round& b, int accepted) {
+inline void random_program::commit_one(const request_of_round& b, int accepted, int unsettled) {
     auto& r = model_->requests.at(b.uid);
-    const int next = std::min(r.n + accepted + 1, r.device_positions);
+    const int next = accepted < 0 ? r.n : std::min(r.n + accepted + 1, r.device_positions), before = r.n - r.unsettled;
+    const int settled = std::max(before, next - unsettled);
+    expect_equal(it_->settled(r.id), before, "settled positions of ", model_->name(r), " before the commit");
     for (int g = 0; g < model_->n_groups(); ++g)
-        for (int row = r.n / model_->m(g); row < next / model_->m(g); ++row) {
+        for (int row = before / model_->m(g); row < settled / model_->m(g); ++row) {
             const int page = row / model_->rows_per_page(g);
             model_->tally.backed_up_rows += r.device_gpu[page] >= 0 && r.device_host[page] >= 0;
         }
-    if (next != r.n) r.frontiers.push_back(next);
+    if (settled != before) r.frontiers.push_back(settled);
     r.n = next;
+    r.unsettled = next - settled;
     r.tokens.resize(static_cast<std::size_t>(next));
 }
 

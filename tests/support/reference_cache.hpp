@@ -3,12 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <climits>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dhisparse_test {
@@ -68,16 +68,19 @@ public:
 
     /// Ends the last resolve: the staged rows that are worth more than hot ones take their entries. Returns how many.
     int release() {
+        if (staged_.empty()) return 0;
+        std::map<int, int> worth; // of the rows that the resolve selected; a query's come before a later one's
+        for (const auto& [row, query] : uses_) {
+            if (promotion_ == "most_selected") ++worth[row];
+            if (promotion_ == "anchor_first") worth.try_emplace(row, -query);
+        }
+        std::set<std::pair<int, int>> best, worst; // in front: worth most, missed first; worth least, in the highest entry
+        for (int i = 0; i < static_cast<int>(staged_.size()); ++i) best.insert({-worth[staged_[i]], i});
+        for (int e = 0; e < static_cast<int>(rows_.size()); ++e) worst.insert({worth[rows_[e]], -e});
         std::set<int> from, to; // places among the staged, entries
-        while (true) {
-            int best = -1, worst = -1;
-            for (int i = 0; i < static_cast<int>(staged_.size()); ++i)
-                if (!from.contains(i) && (best < 0 || worth(staged_[i]) > worth(staged_[best]))) best = i;
-            for (int e = 0; e < static_cast<int>(rows_.size()); ++e)
-                if (!to.contains(e) && (worst < 0 || worth(rows_[e]) <= worth(rows_[worst]))) worst = e;
-            if (best < 0 || worst < 0 || worth(staged_[best]) <= worth(rows_[worst])) break;
-            from.insert(best);
-            to.insert(worst);
+        while (!best.empty() && !worst.empty() && -best.begin()->first > worst.begin()->first) {
+            from.insert(best.extract(best.begin()).value().second);
+            to.insert(-worst.extract(worst.begin()).value().second);
         }
         auto entry = to.begin();
         for (const int i : from) place(*entry++, staged_[i]);
@@ -91,13 +94,6 @@ public:
     void drop() { staged_.clear(); }
 
 private:
-    /// Of a row that the last resolve selected.
-    int worth(int row) const {
-        int n = 0, first = INT_MAX;
-        for (const auto& [selected, query] : uses_)
-            if (selected == row) { ++n; first = std::min(first, query); }
-        return promotion_ == "most_selected" ? n : promotion_ == "anchor_first" ? -first : 0;
-    }
     std::set<int> choose(std::size_t n, const std::set<int>& kept) const {
         std::set<int> out;
         for (const int e : order_)

@@ -43,6 +43,7 @@ struct model_request {
     bool opened = false, importing = true, decoding = false, ended = false;
     int known = 0;      // frontier that was reported
     int n = 0;          // frontier on the device
+    int unsettled = 0;  // positions below it that are not backed up
     int first_tail = 0, mapped_to = 0, quota = 0, held = 0;
     int map_pages = 0, open_pages = 0, first_hosts = 0, first_indexes = 0;
     std::int64_t run = 0, open_run = 0;

@@ -41,7 +41,8 @@ public:
     virtual dh::round_ref append(const dh::batch_ref& batch) = 0;
     virtual void resolve(const dh::round_ref& round, const dh::announcement_shape& said, const dh::selection_ref& selection, const dh::locations_ref& out) = 0;
     virtual void release(const dh::round_ref& round) = 0;
-    virtual void commit(const dh::round_ref& round, const std::int32_t* accepted) = 0;
+    virtual void commit(const dh::round_ref& round, const std::int32_t* accepted, std::int32_t unsettled = 0, dh::pass of = dh::pass::target) = 0;
+    virtual std::int32_t settled(dh::slot_id slot) const = 0;
     virtual dh::source_view view(int layer) const = 0;
     virtual std::byte* row(int layer, dh::location at, int run) const = 0;
     virtual dh::location location_of(int layer, dh::gpu_page page, std::int32_t position_in_page) const = 0;
@@ -87,7 +88,8 @@ public:
         it_.resolve({}, round, said, selection, out);
     }
     void release(const dh::round_ref& round) override { it_.release({}, round); }
-    void commit(const dh::round_ref& round, const std::int32_t* accepted) override { it_.commit({}, round, accepted); }
+    void commit(const dh::round_ref& round, const std::int32_t* accepted, std::int32_t unsettled, dh::pass of) override { it_.commit({}, round, accepted, unsettled, of); }
+    std::int32_t settled(dh::slot_id slot) const override { return it_.settled(slot); }
     dh::source_view view(int layer) const override { return it_.view(layer); }
     std::byte* row(int layer, dh::location at, int run) const override { return it_.row(layer, at, run); }
     dh::location location_of(int layer, dh::gpu_page page, std::int32_t position_in_page) const override { return it_.location_of(layer, page, position_in_page); }

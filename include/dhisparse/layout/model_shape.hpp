@@ -46,7 +46,9 @@ struct drafter_shape {
     int k_max = 0;
 };
 
+/// Who computes a group's rows: the target model, or a drafter with full history (MTP) that runs after it.
 enum class pass : std::uint8_t { target, draft };
+inline constexpr int n_passes = 2;
 
 struct model_shape {
     std::string name = {};

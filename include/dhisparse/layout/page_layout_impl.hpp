@@ -44,6 +44,7 @@ inline void page_layout::request_blocks() {
         g.n_lanes = static_cast<std::int32_t>(layers.size());
         g.positions_per_row = first.positions_per_row;
         g.partial_readable = first.partial_readable;
+        if (!shape_.passes.empty()) g.of = shape_.passes[groups_.size()];
         g.rows_per_page = fast_divisor(static_cast<std::uint32_t>(p / first.positions_per_row));
         lane += g.n_lanes;
         groups_.push_back(g);

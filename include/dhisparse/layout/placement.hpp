@@ -40,6 +40,7 @@ struct group_placement {
     std::int32_t partial_readable = 0;  // 1: an unfinished row may be selected
     fast_divisor rows_per_page;         // p/m
     std::int32_t locations_per_page = 0; // from a page's first location to the next page's
+    pass of = pass::target;              // whose commits make its rows history
     std::int64_t host_offset_bytes = 0;  // of the group's first row in a host page
     std::int64_t host_lane_bytes = 0;    // one lane's row, padded to 16
     std::int64_t host_row_bytes = 0;     // a group row: n_lanes · host_lane_bytes
