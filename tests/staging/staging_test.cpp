@@ -261,17 +261,41 @@ TEST_CASE("rows that are invisible, unreachable or in mapped pages take no place
     CHECK(s.count_of(violation::row_out_of_range) == 2);
 }
 
-TEST_CASE("entries of rows that are in mapped pages again say nothing about their worth", "[staging]") {
+TEST_CASE("rows that are in mapped pages again give way before anything is staged", "[staging]") {
     by_default s(4, 4, 3);
     s.resolve_one(0, {40, 41, 42, 43}); // hot, then mapped as well
     s.map(0, 10, 2);
     for (std::int32_t i = 0; i < 4; ++i) s.write(0, s.layout.group(0).at(gpu_page{2}, static_cast<std::uint32_t>(i)), 40 + i);
     const auto round = s.append({0}, {3});
-    s.ask(round, {{40, 41, 0, 1}, {40, 41, 2, 3}, {40, 41, 4, 4}}); // 0 … 3 take the entries, 4 is staged
+    s.ask(round, {{40, 41, 0, 1}, {40, 41, 2, 3}, {40, 41, 4, 4}}); // 0 to 3 take the entries, 4 is staged
     CHECK(s.counts.staged_rows == 1);
     s.release(round);
     CHECK(s.cache_is_right());
-    CHECK(s.hot_rows(0) == row_list{0, 1, 2, 4});
+    CHECK(s.hot_rows(0) == row_list{0, 1, 2, 4}); // two entries of the selection named 4
+}
+
+TEST_CASE("a selection that its query may not see adds nothing to a row's worth", "[staging]") {
+    by_default s(4, 4, 3);
+    s.resolve_one(0, {10, 11, 12, 13});
+    const auto round = s.append({0}, {3});
+    const auto got = s.ask(round, {{252, 10, 11}, {252, 12, 13}, {252}}); // at positions 250, 251 and 252
+    CHECK(got.valid == row_list{2, 2, 1});
+    CHECK(got.of(2)[0] == s.staged_at(0));
+    s.release(round);
+    CHECK(s.hot_rows(0) == row_list{10, 11, 12, 13});
+}
+
+TEST_CASE("a staged row that was not promoted is missed again, and brought back again", "[staging]") {
+    staged<keep_staged_none> s(4, 8, 2);
+    for (const std::int32_t n_hosts : {8, 12}) {
+        const std::vector<row_list> asked{range(0, 4), {4, 5, 6, 7, 4}};
+        const auto got = s.ask(s.append({0}, {2}), asked);
+        CHECK(s.wrong(asked, got) == 0);
+        CHECK(s.counts.host_rows == static_cast<std::uint64_t>(n_hosts));
+        for (const std::int32_t row : {4, 5, 6, 7}) CHECK(s.hot_index(0).find(row) == no_code);
+    }
+    CHECK(s.wrong({{6, 4}}, s.resolve_one(0, {6, 4})) == 0); // they find entries now
+    CHECK(s.counts.host_rows == 14);
 }
 
 TEST_CASE("staging holds what the hot cache can't: max(0, K_max k - B) rows a slot and group", "[staging]") {

@@ -183,13 +183,14 @@ private:
         for (auto& chosen : out.first(size(staged.n_promotions))) chosen.row = missing(given + chosen.staged);
     }
 
-    /// Counts a query's entries by the code that their row has: a hot entry, or B + its place among the missing.
+    /// Counts a query's entries by the code that their row has: a hot entry, or B + its place among the missing. Rows in
+    /// mapped pages have none by now: a row that was hot before its page was mapped has given way to a missing one.
     void note_uses(const std::int32_t* rows, std::int32_t k, std::uint32_t n_visible, std::uint32_t query) {
         for (std::int32_t i = 0; i < k; ++i) {
             const auto row = static_cast<std::uint32_t>(rows[i]);
-            if (row >= n_visible || page_map_[group_.rows_per_page.quotient(row)] >= 0) continue;
+            if (row >= n_visible) continue;
             const auto code = cache_.index.find(rows[i]);
-            if (code == no_code) continue;
+            if (code == no_code) continue; // in a mapped page, or unreachable
             auto& use = scratch_.uses[code];
             if (use.n_entries++ == 0) use.first_query = query;
         }
