@@ -59,13 +59,13 @@ TEST_CASE("bytes_needed is what is allocated, and all of it is given back", "[hi
 }
 
 TEST_CASE("staging and boundary state are counted before they are allocated", "[hierarchy]") {
-    auto config = plain_config({.page_positions = 8, .k = 4, .lanes = 3, .m = 2, .row_bytes = 48});
+    auto config = plain_config({.page_positions = 8, .k = 4, .lanes = 3, .m = 2, .row_bytes = 128});
     config.k_max = 5;
     config.hot_pages = 2; // 8 entries
     config.max_unsettled = 3;
     config.shape.sources[1].boundary_bytes = 20;
     const auto needed = dh::hierarchy<>::bytes_needed(config);
-    CHECK(needed.staging == 4 * (5 * 4 - 8) / 4 * 3 * 384); // slots, rows of four a chunk, lanes, bytes of a lane's block: 4 rows of 48 to a multiple of 384
+    CHECK(needed.staging == 4 * (5 * 4 - 8) / 4 * 3 * 512); // chunks of four rows, lanes, bytes of a lane's four rows
     CHECK(needed.boundary == 4 * (2 - 1 + 3 + 5) * 32);
     auto& device = counted_memory<0>::counts;
     device = {};
