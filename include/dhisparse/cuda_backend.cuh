@@ -12,6 +12,8 @@ namespace dhisparse {
 
 struct cuda_backend {
     static constexpr const char* name = "cuda";
+    static constexpr bool stages = false; // every union must fit into the hot cache
+    static constexpr bool has_passes = false; // no draft pass, no unsettled positions
     using stream = cudaStream_t;
     using device_memory = dhisparse::device_memory;
     using host_memory = pinned_range;
@@ -55,7 +57,8 @@ struct cuda_backend {
             require_memory_of(device_, out.at, "memory for locations");
             resolver::launch(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
         }
-        void commit(stream s, const round_ref& round, const std::int32_t* accepted) {
+        void release(stream, const round_ref&) {} // nothing is staged
+        void commit(stream s, const round_ref& round, const std::int32_t* accepted, std::int32_t /*unsettled*/, pass /*of*/) {
             const device_guard guard(device_);
             require_memory_of(device_, accepted, "accepted counts");
             launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);

@@ -7,7 +7,9 @@
 #include <dhisparse/metrics/tally.hpp>
 #include <dhisparse/policy/hot_index/dense.hpp>
 #include <dhisparse/policy/layout/page_major.hpp>
+#include <dhisparse/policy/promotion/most_selected.hpp>
 #include <dhisparse/policy/replacement/lru.hpp>
+#include <dhisparse/tail/boundary_ring.hpp>
 
 #include <span>
 #include <vector>
@@ -19,19 +21,21 @@ struct default_policies {
     using layout = page_major;
     using hot_index = dense;
     using replacement = lru;
+    using promotion = most_selected;
 };
 
 struct hierarchy_config {
     model_shape shape = {};
-    std::int64_t pool_bytes = 0; // of GPU pages, or pool_pages of them
+    std::int64_t pool_bytes = 0; // of GPU pages, or pool_pages of them; staging comes on top
     std::int64_t host_bytes = 0; // of host pages, or host_pages of them; none: every row stays on the GPU (resident)
     std::int32_t pool_pages = 0;
     std::int32_t host_pages = 0;
     std::int32_t slots = 1;      // requests at a time
     std::int32_t hot_pages = 0;  // H: hot-cache pages a slot; B_g = H · p/m entries
-    std::int32_t k_max = 1;      // K_max: queries a round; more than one needs B >= k_max · k
+    std::int32_t k_max = 1;      // K_max: queries a round; where B < k_max · k, the rest of a union is staged
     std::int32_t max_requests = 0; // of a batch, padding included; 0: slots
     std::int32_t steps_ahead = 1;
+    std::int32_t max_unsettled = 0; // positions that a commit may leave unsettled, or the draft pass be behind when frontiers are reported
     std::int32_t tail_pages = 0; // required a slot; 0: what steps_ahead and k_max ask for
     std::int32_t reserve_pages = 0;
     std::int64_t metadata_bytes = 0; // of page maps and hot indexes; 0: 1.6 % of the pool, or what one request of max_positions needs
@@ -42,6 +46,8 @@ struct hierarchy_config {
 /// What a configuration allocates, in bytes.
 struct memory_needed {
     std::int64_t pool = 0, host = 0, tables = 0;
+    std::int64_t boundary = 0; // state of unfinished rows
+    std::int64_t staging = 0; // of pool: rows of unions larger than the hot cache, equation (11) less what fits into it
     friend bool operator==(const memory_needed&, const memory_needed&) = default;
 };
 
@@ -70,22 +76,31 @@ public:
     /// Tickets completed since the last call. An engine of several ranks agrees on a set first.
     std::span<const ticket> completed() { return executor_.completed(); }
     /// Decides and enqueues the edits and copies that are due. Returns the plan; its `stalled` slots
-    /// have not all of their next positions mapped. Throws as ledger::advance.
+    /// have not all of their next positions mapped. Frontiers are those of settled positions, where a commit left some
+    /// unsettled or the draft pass is behind: the lowest of the passes. Throws as ledger::advance.
     const step_plan& advance(stream, std::span<const ticket> completed, std::span<const frontier_report> frontiers);
 
     // ---- a round
     /// Locations of the new positions; the model writes its rows there. The arrays live until the next append.
     round_ref append(stream s, const batch_ref& batch) { return path_.append(s, batch); }
-    /// Locations of the selected rows. Throws invalid_argument where k or a stride is out of range.
+    /// Locations of the selected rows; they hold until the next resolve, release or commit. Throws invalid_argument where
+    /// k or a stride is out of range.
     void resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out);
-    /// accepted: [n_requests] A; null: all of K_r.
-    void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr) { path_.commit(s, round, accepted); }
+    /// Ends the locations of the last resolve early, so that its staged rows are promoted beside other work. Never needed.
+    void release(stream s, const round_ref& round) { path_.release(s, round); }
+    /// accepted: [n_requests] A; null: all of K_r. The last `unsettled` positions of the pass may still be rewritten and are
+    /// backed up by a later commit. of: the pass whose groups' rows become history; a drafter with full history
+    /// rewrites its rows of the round after the target's commit, and then commits the same round in its own pass.
+    /// Throws invalid_argument where unsettled exceeds max_unsettled, or no group belongs to the pass.
+    void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr, std::int32_t unsettled = 0, pass of = pass::target);
 
     // ---- addresses
     /// Rows that this layer reads: its own source, or the one whose selection it reuses.
     source_view view(int layer) const;
     /// One run of a row of the source that this layer writes, at a location.
     std::byte* row(int layer, location at, int run = 0) const;
+    /// Where this layer's source keeps the state of a slot's positions whose row is not finished; base null: it keeps none.
+    boundary_ring_ref boundary(int layer) const;
     location location_of(int layer, gpu_page page, std::int32_t position_in_page) const;
     /// Index block b is at index_base() + b · layout().index().pitch_bytes.
     std::byte* index_base() const { return slab_.data(); }
@@ -93,7 +108,9 @@ public:
     /// filled by the plan that gave them. Another address after the plan that follows try_extend.
     const std::int32_t* index_table(slot_id slot, int i) const { return ledger_.index_table(slot, i, step().tables.region); }
     /// n of a slot as the device has it. Waits for the device: for tests and tools.
-    std::int32_t frontier(slot_id slot) const { return path_.read(&step().tables.records[slot.index].frontier); }
+    std::int32_t frontier(slot_id slot, pass of = pass::target) const { return path_.read(&step().tables.frontier(slot.index, of)); }
+    /// Positions of a slot that are settled in every pass: what advance is to be told. Waits as frontier().
+    std::int32_t settled(slot_id slot) const;
 
     const model_shape& shape() const { return layout_.shape(); }
     const page_layout& layout() const { return layout_; }
@@ -111,6 +128,7 @@ private:
     struct plan_of_memory {
         page_layout layout;
         slot_table_layout tables;
+        boundary_layout boundary;
         std::int32_t host_pages = 0;
     };
     static plan_of_memory measure(const hierarchy_config& config);
@@ -119,12 +137,14 @@ private:
 
     page_layout layout_;
     slot_table_layout table_layout_;
+    boundary_layout boundary_layout_;
     class ledger ledger_;
-    buffer<typename Backend::device_memory> slab_, table_memory_;
+    buffer<typename Backend::device_memory> slab_, table_memory_, boundary_;
     buffer<typename Backend::host_memory> host_;
     typename Backend::executor executor_;
     typename Backend::template step_path<Policies> path_;
     std::vector<int> read_lane_; // [layers] lane that the layer reads, -1: none
+    std::int32_t max_unsettled_ = 0;
 };
 
 } // namespace dhisparse

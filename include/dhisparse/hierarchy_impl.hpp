@@ -3,6 +3,8 @@
 
 #include <dhisparse/hierarchy.hpp>
 
+#include <algorithm>
+
 namespace dhisparse {
 namespace detail {
 
@@ -33,6 +35,9 @@ auto hierarchy<Backend, Policies>::measure(const hierarchy_config& config) -> pl
     require_in(config.max_requests, 0, 1 << 20, "max_requests");
     require_in<std::int64_t>(config.metadata_bytes, 0, INT64_MAX, "metadata_bytes");
     require_in<std::int64_t>(config.max_positions, 0, 1 << 30, "max_positions");
+    require_in(config.max_unsettled, 0, Backend::has_passes ? 1024 : 0, "max_unsettled");
+    require(Backend::has_passes || std::ranges::find(config.shape.passes, pass::draft) == config.shape.passes.end(), "backend ", Backend::name,
+            " has no draft pass; passes may be target alone");
     using layout_policy = typename Policies::layout;
     auto layout = page_layout::make<layout_policy>(config.shape, {1, config.hot_pages, config.k_max});
     require_in<std::int64_t>(std::int64_t{config.max_requests > 0 ? config.max_requests : config.slots} * config.k_max, 1, 1 << 24, "max_requests x k_max");
@@ -40,19 +45,20 @@ auto hierarchy<Backend, Policies>::measure(const hierarchy_config& config) -> pl
     require(pages > 0, "the pool has ", config.pool_bytes, " bytes, less than one page of ", layout.page_bytes());
     const auto host_pages = detail::page_count(config.host_pages, config.host_bytes, layout.host_page_bytes());
     require_in<std::int64_t>(host_pages, 0, INT32_MAX, "host pages");
-    layout = page_layout::make<layout_policy>(config.shape, {pages, config.hot_pages, config.k_max});
-    if (host_pages > 0)
+    layout = page_layout::make<layout_policy>(config.shape, {pages, config.hot_pages, config.k_max, host_pages > 0 ? config.slots : 0});
+    if (host_pages > 0 && !Backend::stages)
         for (int g = 0; g < layout.n_groups(); ++g)
             require(layout.hot_entries(g) >= std::int64_t{config.k_max} * config.shape.k, "the hot cache of group ", g, " has ", layout.hot_entries(g),
-                    " entries, permitted: at least k_max x k = ", std::int64_t{config.k_max} * config.shape.k);
+                    " entries, permitted on backend ", Backend::name, ": at least k_max x k = ", std::int64_t{config.k_max} * config.shape.k);
     const auto sizes = slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, 0);
-    const auto region = detail::region_bytes(config, sizes, std::max(pages, host_pages), layout.slab_bytes());
-    return {layout, slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, region), static_cast<std::int32_t>(host_pages)};
+    const auto region = detail::region_bytes(config, sizes, std::max(pages, host_pages), layout.slab_bytes() - layout.staging_bytes());
+    return {layout, slot_table_layout::make<typename Policies::hot_index>(layout, config.slots, region),
+            boundary_layout::make(config.shape, config.slots, config.k_max, config.max_unsettled), static_cast<std::int32_t>(host_pages)};
 }
 
 template <class Backend, class Policies>
 memory_needed hierarchy<Backend, Policies>::needed(const plan_of_memory& plan) {
-    return {plan.layout.slab_bytes(), checked_mul(plan.host_pages, plan.layout.host_page_bytes(), "host bytes"), plan.tables.bytes()};
+    return {plan.layout.slab_bytes(), checked_mul(plan.host_pages, plan.layout.host_page_bytes(), "host bytes"), plan.tables.bytes(), plan.boundary.bytes(), plan.layout.staging_bytes()};
 }
 
 template <class Backend, class Policies>
@@ -63,11 +69,13 @@ hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config) : hierar
 
 template <class Backend, class Policies>
 hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config, plan_of_memory plan)
-    : layout_(plan.layout), table_layout_(plan.tables),
-      ledger_(layout_, table_layout_, {plan.host_pages, config.steps_ahead, config.tail_pages, config.reserve_pages}),
+    : layout_(plan.layout), table_layout_(plan.tables), boundary_layout_(plan.boundary),
+      ledger_(layout_, table_layout_, {plan.host_pages, config.steps_ahead + ceil_div(config.max_unsettled, config.k_max), config.tail_pages, config.reserve_pages}),
       slab_({}, needed(plan).pool, 128, config.pool_memory, "pool"), table_memory_({}, needed(plan).tables, 128, config.table_memory, "table"),
+      boundary_({}, needed(plan).boundary, 128, {}, "boundary"),
       host_({}, needed(plan).host, 128, config.host_memory, "host"),
-      path_(layout_, table_layout_, config.max_requests > 0 ? config.max_requests : config.slots, slab_.data(), host_.data(), table_memory_.data()) {
+      path_(layout_, table_layout_, config.max_requests > 0 ? config.max_requests : config.slots, slab_.data(), host_.data(), table_memory_.data()),
+      max_unsettled_(config.max_unsettled) {
     read_lane_.assign(static_cast<std::size_t>(shape().layers), -1);
     for (const auto& said : shape().announcements)
         for (const int layer : said.consumers)
@@ -90,6 +98,22 @@ void hierarchy<Backend, Policies>::resolve(stream s, const round_ref& round, con
 }
 
 template <class Backend, class Policies>
+void hierarchy<Backend, Policies>::commit(stream s, const round_ref& round, const std::int32_t* accepted, std::int32_t unsettled, pass of) {
+    require_in(unsettled, 0, max_unsettled_, "unsettled");
+    require(of == pass::target || std::ranges::find(shape().passes, of) != shape().passes.end(), "no group belongs to the draft pass");
+    path_.commit(s, round, accepted, unsettled, of);
+}
+
+template <class Backend, class Policies>
+std::int32_t hierarchy<Backend, Policies>::settled(slot_id slot) const {
+    const auto passes = path_.read(&step().tables.passes[slot.index]);
+    auto out = frontier(slot) - passes.unsettled[static_cast<int>(pass::target)];
+    if (std::ranges::find(shape().passes, pass::draft) != shape().passes.end())
+        out = std::min(out, passes.draft_frontier - passes.unsettled[static_cast<int>(pass::draft)]);
+    return out;
+}
+
+template <class Backend, class Policies>
 source_view hierarchy<Backend, Policies>::view(int layer) const {
     require_in(layer, 0, shape().layers - 1, "layer");
     const auto lane = read_lane_[static_cast<std::size_t>(layer)];
@@ -100,6 +124,13 @@ source_view hierarchy<Backend, Policies>::view(int layer) const {
 template <class Backend, class Policies>
 std::byte* hierarchy<Backend, Policies>::row(int layer, location at, int run) const {
     return slab_.data() + layout_.lanes()[static_cast<std::size_t>(layout_.lane_of_layer(layer))].offset_bytes(at, run);
+}
+
+template <class Backend, class Policies>
+boundary_ring_ref hierarchy<Backend, Policies>::boundary(int layer) const {
+    const auto source = source_of(shape(), layer);
+    require(source >= 0, "layer ", layer, " writes no source of this shape");
+    return boundary_layout_.at(boundary_.data(), source);
 }
 
 template <class Backend, class Policies>

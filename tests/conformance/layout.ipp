@@ -258,6 +258,39 @@ TEST_CASE("every location is below its view's rows, and the view ends inside the
     });
 }
 
+// Groups may share the arena: one group's rows lie in it at a time.
+TEST_CASE("staged rows lie inside the slab, apart from each other and from every page", "[layout]") {
+    for (const auto& e : examples()) {
+        CAPTURE(e.name, e.shape.sources[0].row_bytes);
+        const auto layout = page_layout::make<policy_under_test>(
+            e.shape, {.n_pages = n_pages, .hot_pages = 1, .k_max = 10, .slots = 3});
+        auto pages = row_pieces(layout);
+        const auto blocks = index_pieces(layout);
+        const auto plain = make(e.shape);
+        CHECK(layout.page_bytes() == plain.page_bytes());
+        CHECK(layout.staging_bytes() == layout.slab_bytes() - plain.slab_bytes());
+        for (int g = 0; g < layout.n_groups(); ++g) {
+            const auto& group = layout.group(g);
+            const auto& staged = layout.staging()[static_cast<std::size_t>(g)];
+            CHECK(staged.rows_per_slot == 10 * e.shape.k - layout.hot_entries(g));
+            auto pieces = pages;
+            pieces.insert(pieces.end(), blocks.begin(), blocks.end());
+            for (int i = 0; i < group.n_lanes; ++i) {
+                const auto& lane = layout.lanes()[static_cast<std::size_t>(group.first_lane + i)];
+                for (std::int32_t slot = 0; slot < 3; ++slot)
+                    for (std::int32_t row = 0; row < staged.rows_per_slot; ++row) {
+                        const auto at = staged.at(group.rows_per_page, slot, row);
+                        REQUIRE((at >= 0 && at < lane.rows));
+                        for (int run = 0; run < lane.n_runs; ++run)
+                            pieces.push_back({lane.offset_bytes(at, run), lane.offset_bytes(at, run) + lane.runs[run].bytes, -1});
+                    }
+            }
+            CHECK(outside(pieces, layout.slab_bytes()) == 0);
+            CHECK(overlaps(pieces, [](const piece& a, const piece& b) { return a.page == b.page && a.page >= 0; }) == 0);
+        }
+    }
+}
+
 TEST_CASE("a page's padding stays within its bounds", "[layout]") {
     for_each_example([](const example& e, const page_layout& layout) {
         const auto payload = layout.payload_bytes();

@@ -20,6 +20,11 @@ std::string refused(Change change) {
 
 using config = dh::hierarchy_config;
 
+struct stages_nothing : dh::host_backend {
+    static constexpr const char* name = "plain";
+    static constexpr bool stages = false;
+};
+
 } // namespace
 
 TEST_CASE("a field out of range is refused with its name, value and range", "[hierarchy]") {
@@ -54,12 +59,19 @@ TEST_CASE("a pool or metadata that serve no request at all are refused", "[hiera
     CHECK(refused([](config& c) { c.metadata_bytes = 128, c.shape.page_positions = 8, c.shape.k = 8; }) == "metadata holds 128 bytes; one request needs at least 192");
 }
 
-TEST_CASE("a hot cache smaller than what a round selects is refused", "[hierarchy]") {
-    CHECK(refused([](config& c) { c.hot_pages = 0; }) == "the hot cache of group 0 has 0 entries, permitted: at least k_max x k = 4");
-    CHECK(refused([](config& c) { c.k_max = 3; c.hot_pages = 2; }) == "the hot cache of group 0 has 8 entries, permitted: at least k_max x k = 12");
-    CHECK(refused([](config& c) { c.shape.k = 5; }) == "the hot cache of group 0 has 4 entries, permitted: at least k_max x k = 5");
-    CHECK(refused([](config& c) { c.hot_pages = 0; c.host_pages = 0; }).empty()); // nothing is ever missing
-    CHECK(refused([](config& c) { c.hot_pages = 1; c.shape.sources[0].positions_per_row = 2; }) == "the hot cache of group 0 has 2 entries, permitted: at least k_max x k = 4");
+TEST_CASE("a hot cache smaller than what a round selects is refused by a backend that stages nothing", "[hierarchy]") {
+    const auto refused_without = [](auto change) {
+        auto c = plain_config();
+        change(c);
+        CHECK(refusal([&] { (void)dh::hierarchy<>::bytes_needed(c); }).empty()); // staged instead
+        return refusal([&] { (void)dh::hierarchy<stages_nothing>::bytes_needed(c); });
+    };
+    const std::string what = "the hot cache of group 0 has ", permitted = " entries, permitted on backend plain: at least k_max x k = ";
+    CHECK(refused_without([](config& c) { c.hot_pages = 0; }) == what + "0" + permitted + "4");
+    CHECK(refused_without([](config& c) { c.k_max = 3; c.hot_pages = 2; }) == what + "8" + permitted + "12");
+    CHECK(refused_without([](config& c) { c.shape.k = 5; }) == what + "4" + permitted + "5");
+    CHECK(refused_without([](config& c) { c.hot_pages = 0; c.host_pages = 0; }).empty()); // nothing is ever missing
+    CHECK(refused_without([](config& c) { c.hot_pages = 1; c.shape.sources[0].positions_per_row = 2; }) == what + "2" + permitted + "4");
 }
 
 TEST_CASE("more hot entries and selected rows than codes are refused with the sum", "[hierarchy]") {

@@ -58,6 +58,27 @@ TEST_CASE("bytes_needed is what is allocated, and all of it is given back", "[hi
     CHECK(device.live_bytes + host.live_bytes == 0);
 }
 
+TEST_CASE("staging and boundary state are counted before they are allocated", "[hierarchy]") {
+    auto config = plain_config({.page_positions = 8, .k = 4, .lanes = 3, .m = 2, .row_bytes = 128});
+    config.k_max = 5;
+    config.hot_pages = 2; // 8 entries
+    config.max_unsettled = 3;
+    config.shape.sources[1].boundary_bytes = 20;
+    const auto needed = dh::hierarchy<>::bytes_needed(config);
+    CHECK(needed.staging == 4 * (5 * 4 - 8) / 4 * 3 * 512); // chunks of four rows, lanes, bytes of a lane's four rows
+    CHECK(needed.boundary == 4 * (2 - 1 + 3 + 5) * 32);
+    auto& device = counted_memory<0>::counts;
+    device = {};
+    dh::hierarchy<counting_backend> kv(config);
+    CHECK(device.live_bytes == needed.pool + needed.tables + needed.boundary);
+    CHECK(needed.pool == 64 * kv.layout().page_bytes() + needed.staging);
+    CHECK(kv.boundary(0).base == nullptr);
+    CHECK(kv.boundary(1).at(2, 9) == kv.boundary(1).at(2, 0)); // nine entries
+    CHECK(kv.boundary(1).at(3, 8) + 32 <= kv.boundary(1).base + needed.boundary);
+    config.host_pages = 0; // resident: nothing is ever staged
+    CHECK(dh::hierarchy<>::bytes_needed(config).staging == 0);
+}
+
 TEST_CASE("sizes in bytes give as many whole pages", "[hierarchy]") {
     auto config = with_keys();
     const dh::hierarchy<> counted(config);

@@ -184,3 +184,122 @@ TEST_CASE("the durable watermark follows the commits, page by page where the hos
         CHECK(e.ledger().durable_positions(e.admit(6, 20)) == 0);
     }
 }
+
+namespace {
+
+/// Where in this memory the bytes lie.
+std::vector<std::int64_t> places_of(const std::vector<std::byte>& bytes, const std::byte* memory, std::int64_t size) {
+    std::vector<std::int64_t> out;
+    for (const auto* at = memory; (at = std::search(at, memory + size, bytes.begin(), bytes.end())) != memory + size; ++at) out.push_back(at - memory);
+    return out;
+}
+
+/// Rounds of four over a hot cache of one page: unions are staged.
+dh::hierarchy_config small_cache() {
+    auto config = host_only({.page_positions = 8, .k = 8}, 4);
+    config.hot_pages = 1;
+    return config;
+}
+
+/// All 32 selected rows of a round of four are found; the first three queries select history, the last one the round's rows too; the third what the second does.
+std::vector<dh::location> resolve_some(engine& e, const dh::round_ref& round, int n, int shift) {
+    std::vector<std::int32_t> rows;
+    for (int i = 0; i < 24; ++i) rows.push_back(((i < 16 ? i : i - 8) * 5 + shift) % (n - 8));
+    for (int i = 0; i < 8; ++i) rows.push_back(n - 4 + i);
+    std::vector<dh::location> at(4 * 64);
+    e.it->resolve(round, e.it->layout().shape().announcements[0], {rows.data(), 8, 8}, {at.data(), 64});
+    for (int i = 0; i < 32; ++i) CHECK(at[static_cast<std::size_t>(i / 8 * 64 + i % 8)] >= 0);
+    return at;
+}
+
+} // namespace
+
+TEST_CASE("after a commit the bytes of rejected rows are nowhere but in their own places of the tail", "[ledger]") {
+    const int combination = GENERATE(0, 1, 2, 4);
+    engine e(small_cache(), combination);
+    const auto slot = e.start(60, 100);
+    for (int i = 0; i < 12; ++i) {
+        const int n = e.frontier(slot), accepted = i % 4;
+        const auto round = e.append(slot, 4);
+        resolve_some(e, round, n, i);
+        std::vector<std::vector<std::byte>> rejected;
+        std::vector<dh::location> at;
+        for (int t = n + accepted + 1; t < n + 4; ++t) {
+            rejected.push_back(e.row_bytes(slot, 0, 0, t));
+            at.push_back(round.group_locations(0)[t - n]);
+        }
+        const std::int32_t a = accepted;
+        e.it->commit(round, &a);
+        CHECK(e.frontier(slot) == n + accepted + 1);
+        e.advance();
+        const auto tiers = e.it->tiers();
+        for (std::size_t r = 0; r < rejected.size(); ++r) {
+            CHECK(places_of(rejected[r], tiers.host, 64 * tiers.host_page_bytes).empty());
+            CHECK(places_of(rejected[r], tiers.slab, e.it->layout().slab_bytes()) == std::vector<std::int64_t>{tiers.lanes[0].offset_bytes(at[r], 0)});
+            CHECK(e.it->find(slot.index, 0, n + accepted + 1 + static_cast<int>(r)) == dh::no_code);
+        }
+        CHECK(e.ledger().durable_positions(slot) <= n + accepted + 1);
+    }
+    CHECK(e.it->counts().staged_rows > 60);
+    CHECK((combination != 0 || e.it->counts().promoted_rows > 0));
+}
+
+TEST_CASE("a request that ends in the middle of a round damages neither itself nor its neighbour", "[ledger]") {
+    const int when = GENERATE(0, 1, 2); // after append, after resolve, after commit
+    CAPTURE(when);
+    engine e(small_cache());
+    const auto ends = e.start(60, 40), stays = e.start(50, 60);
+    const auto free_host = e.ledger().free_host_pages();
+    const auto round = e.append(ends, 4);
+    if (when == 0) e.finish(ends);
+    resolve_some(e, round, 60, 1);
+    if (when == 1) e.finish(ends);
+    const std::int32_t a = 2;
+    e.it->commit(round, &a);
+    if (when == 2) e.finish(ends);
+    const auto late = e.it->append({&ends.index, nullptr, 1}); // a step launched before the host knew
+    e.it->commit(late, nullptr);
+    for (int i = 0; i < 3; ++i) e.advance();
+    CHECK(e.ledger().free_host_pages() > free_host);
+    e.decode(stays, 20);
+    e.check_history(stays);
+    const auto next = e.start(60, 40); // in its slot and pages
+    CHECK(next.index == ends.index);
+    e.decode(next, 20);
+    e.check_history(next);
+    e.check_history(stays);
+}
+
+TEST_CASE("a page stays on the GPU until its positions are settled", "[ledger]") {
+    auto config = host_only();
+    config.max_unsettled = 3;
+    engine e(config);
+    const auto slot = e.start(6, 30);
+    const auto settle = [&](int width, int unsettled) {
+        e.it->commit(e.append(slot, width), nullptr, unsettled);
+        e.advance(e.completed(), {{slot, e.it->settled(slot)}});
+        e.it->copier().release_all();
+    };
+    for (int i = 0; i < 6; ++i) settle(1, 3); // frontier 12, settled 9
+    CHECK(e.frontier(slot) == 12);
+    CHECK(e.it->settled(slot) == 9);
+    for (int i = 0; i < 2; ++i) e.advance(e.completed(), {{slot, 9}});
+    CHECK(e.page_map(slot, 1) == -1);
+    CHECK(e.page_map(slot, 2) >= 0);
+    CHECK(e.host_row_is_there(slot, 8));
+    CHECK_FALSE(e.host_row_is_there(slot, 9));
+    CHECK(e.ledger().durable_positions(slot) <= 9);
+    settle(0, 0);
+    CHECK(e.it->settled(slot) == 12);
+    CHECK(e.page_map(slot, 2) == -1);
+    e.check_history(slot);
+    const auto refused = [&](int unsettled, dh::pass of) {
+        try {
+            e.it->commit(e.append(slot, 0), nullptr, unsettled, of);
+        } catch (const dh::invalid_argument& why) { return std::string(why.what()); }
+        return std::string();
+    };
+    CHECK(refused(4, dh::pass::target) == "unsettled is 4, permitted: 0 to 3");
+    CHECK(refused(-1, dh::pass::target) == "unsettled is -1, permitted: 0 to 3");
+    CHECK(refused(0, dh::pass::draft) == "no group belongs to the draft pass");
+}

@@ -195,3 +195,100 @@ TEST_CASE("groups of unlike positions a row complete their own rows", "[commit]"
     CHECK(s.host_holds(1, 2, 1, 101));
     CHECK_FALSE(s.host_holds(1, 2, 2, 102)); // positions 8 to 11
 }
+
+namespace {
+
+/// Two groups of one page each, the second computed by a drafter's own pass; row r's tags are r and 100 + r.
+struct two_passes : subject {
+    two_passes() : subject(shape(), {.k_max = 4}) {
+        open(0, 64, 8);
+        tables().passes[0].draft_frontier = 8;
+        map(0, 0, 3);
+        map_host(0, 0, 2);
+        for (std::int32_t row = 0; row < 16; ++row) write_rows(row, 0);
+    }
+    static dhisparse::model_shape shape() {
+        auto out = shape_of(16, 8, {{{.row_bytes = 128}, 1}, {{.row_bytes = 256}, 2}});
+        out.passes = {pass::target, pass::draft};
+        return out;
+    }
+    void write_rows(std::int32_t row, std::int32_t more) {
+        for (const int g : {0, 1}) write(g, layout.group(g).at(gpu_page{3}, static_cast<std::uint32_t>(row)), 100 * g + row + more);
+    }
+    void commit_pass(const round_ref& round, std::int32_t accepted, std::int32_t unsettled, pass of) {
+        release(round);
+        dhisparse::commit(step(), round, &accepted, unsettled, of);
+    }
+    std::int32_t frontier_of() const { return tables().frontier(0, pass::target); }
+    list on_host(int g, std::int32_t more = 0) const {
+        list out;
+        for (std::int32_t row = 0; row < 16; ++row)
+            if (host_holds(g, 2, row, 100 * g + row + more)) out.push_back(row);
+        return out;
+    }
+};
+
+} // namespace
+
+TEST_CASE("each pass has its own frontier, and its commit backs up its own groups' rows", "[commit]") {
+    two_passes s;
+    const auto round = s.append({0}, {4});
+    s.commit_pass(round, 2, 0, pass::target);
+    CHECK(s.tables().frontier(0, pass::target) == 11);
+    CHECK(s.tables().frontier(0, pass::draft) == 8);
+    CHECK(s.on_host(0) == list{8, 9, 10});
+    CHECK(s.on_host(1).empty());
+    s.commit_pass(round, 1, 0, pass::draft);
+    CHECK(s.tables().frontier(0, pass::target) == 11);
+    CHECK(s.tables().frontier(0, pass::draft) == 10);
+    CHECK(s.on_host(1) == list{8, 9});
+    CHECK(s.on_host(0) == list{8, 9, 10});
+}
+
+TEST_CASE("a drafter that rewrites its rows after the target's commit leaves the rewritten bytes on the host", "[commit]") {
+    two_passes s;
+    const auto round = s.append({0}, {4});
+    s.commit_pass(round, 2, 0, pass::target);
+    for (const int row : {8, 9, 10}) s.write(1, round.group_locations(1)[row - 8], 500 + row);
+    s.commit_pass(round, 2, 0, pass::draft);
+    for (const int row : {8, 9, 10}) {
+        CHECK(s.host_holds(1, 2, row, 500 + row));
+        CHECK(s.host_holds(0, 2, row, row));
+    }
+}
+
+TEST_CASE("a round of the draft pass starts at the draft pass's frontier", "[commit]") {
+    two_passes s;
+    s.tables().passes[0].draft_frontier = 5;
+    const std::int32_t slot = 0, width = 3;
+    dhisparse::round_arrays arrays(1, 4, 2, 0, 2);
+    const auto round = dhisparse::append(s.step(), arrays, {.slots = &slot, .widths = &width, .n_requests = 1, .of = pass::draft});
+    CHECK(list(round.query_positions, round.query_positions + 3) == list{5, 6, 7});
+    CHECK(round.group_locations(1)[0] == s.layout.group(1).at(gpu_page{3}, 5));
+    s.commit_pass(round, 2, 0, pass::draft);
+    CHECK(s.tables().frontier(0, pass::draft) == 8);
+    CHECK(s.tables().frontier(0, pass::target) == 8);
+    CHECK(s.on_host(1) == list{5, 6, 7});
+}
+
+TEST_CASE("unsettled positions go to the host with the commit that settles them, as they are then", "[commit]") {
+    two_passes s;
+    s.commit_pass(s.append({0}, {4}), 3, 2, pass::target);
+    CHECK(s.frontier_of() == 12);
+    CHECK(s.on_host(0) == list{8, 9});
+    CHECK(s.tables().passes[0].unsettled[0] == 2);
+    for (const int row : {10, 11}) s.write_rows(row, 700);
+    s.commit_pass(s.append({0}, {1}), 0, 3, pass::target); // more stay open than before, but none is taken back
+    CHECK(s.on_host(0) == list{8, 9});
+    CHECK(s.tables().passes[0].unsettled[0] == 3);
+    s.commit_pass(s.append({0}, {0}), 0, 1, pass::target); // no new position: only settles
+    CHECK(s.frontier_of() == 13);
+    CHECK(s.on_host(0) == list{8, 9});
+    CHECK(s.on_host(0, 700) == list{10, 11});
+    CHECK(s.counts.backed_up_rows == 4);
+    s.commit_pass(s.append({0}, {2}), 0, 4, pass::target); // settled positions stay settled
+    CHECK(s.tables().passes[0].unsettled[0] == 2);
+    CHECK(s.counts.backed_up_rows == 4);
+    s.commit_pass(s.append({0}, {0}), 0, 0, pass::target);
+    CHECK(s.on_host(0) == list{8, 9, 12, 13});
+}

@@ -5,6 +5,7 @@
 
 #include <dhisparse/policy/hot_index/dense.hpp>
 #include <dhisparse/policy/layout/page_major.hpp>
+#include <dhisparse/policy/promotion/most_selected.hpp>
 #include <dhisparse/policy/replacement/lru.hpp>
 #include <dhisparse/resolve/resolve.hpp>
 #include <dhisparse/round/append.hpp>
@@ -27,6 +28,7 @@ struct hand_made_sizes {
     std::int32_t positions = 1024; // the longest request's
     std::int32_t max_requests = 8;
     int k_max = 1;
+    bool staging = false; // unions larger than the hot cache are staged
     std::span<std::byte> slab_memory = {}; // lent, and left as it is; empty: made
 };
 
@@ -48,7 +50,7 @@ using row_list = std::vector<std::int32_t>;
 
 /// Its functions stay out of line: tests call them many times, and compile in a third of the time.
 template <class Index = dhisparse::dense, class Replacement = dhisparse::lru,
-          class Layout = dhisparse::page_major>
+          class Layout = dhisparse::page_major, class Promotion = dhisparse::most_selected>
 class hand_made {
 public:
     dhisparse::page_layout layout;
@@ -58,10 +60,13 @@ public:
 
     [[gnu::noinline]] explicit hand_made(const dhisparse::model_shape& shape,
                                          const hand_made_sizes& n = {})
-        : layout(dhisparse::page_layout::make<Layout>(shape, {n.n_pages, n.hot_pages, n.k_max})),
+        : layout(dhisparse::page_layout::make<Layout>(
+              shape, {n.n_pages, n.hot_pages, n.k_max, n.staging ? n.slots : 0})),
           sizes(dhisparse::slot_table_layout::make<Index>(layout, n.slots, n.slots * run_bytes(n))),
           arrays_(n.max_requests, n.k_max, layout.n_groups(), layout.index().n_sources, n.slots),
-          scratch_(most_entries(), std::int64_t{n.k_max} * shape.k, n.hot_pages),
+          scratch_(most_entries(), std::int64_t{n.k_max} * shape.k, n.hot_pages,
+                   layout.staged_rows_per_slot() > 0),
+          staging_(layout.staging(), n.slots),
           positions_(n.positions), slab_({}, layout.slab_bytes(), 128, n.slab_memory, "slab"),
           host_({}, n.host_pages * layout.host_page_bytes(), 128, {}, "host"),
           table_memory_({}, sizes.bytes(), 128, {}, "tables") {
@@ -84,7 +89,8 @@ public:
                 &counts,
                 layout.index().n_sources,
                 layout.limits().k_max,
-                dhisparse::fast_divisor(static_cast<std::uint32_t>(layout.shape().page_positions))};
+                dhisparse::fast_divisor(static_cast<std::uint32_t>(layout.shape().page_positions)),
+                staging_.ref()};
     }
     std::span<std::byte> slab() const {
         return {slab_.data(), static_cast<std::size_t>(slab_.bytes())};
@@ -195,7 +201,11 @@ public:
     [[gnu::noinline]] void resolve(const dhisparse::round_ref& round,
                                    const dhisparse::selection_ref& selection,
                                    const dhisparse::locations_ref& out, int g = 0) {
-        dhisparse::resolve<Index, Replacement>(step(), g, round, selection, out, scratch_);
+        dhisparse::resolve<Index, Replacement, Promotion>(step(), g, round, selection, out,
+                                                          scratch_);
+    }
+    [[gnu::noinline]] void release(const dhisparse::round_ref& round) {
+        dhisparse::release<Index, Replacement>(step(), round);
     }
     /// One plain step of one request that only resolves.
     [[gnu::noinline]] answer resolve_one(std::int32_t slot, const row_list& selection, int g = 0) {
@@ -203,9 +213,11 @@ public:
     }
     [[gnu::noinline]] void commit(const dhisparse::round_ref& round,
                                   const std::vector<std::int32_t>& accepted) {
+        release(round);
         dhisparse::commit(step(), round, accepted.data());
     }
     [[gnu::noinline]] void commit(const dhisparse::round_ref& round) {
+        release(round);
         dhisparse::commit(step(), round, nullptr);
     }
 
@@ -234,6 +246,7 @@ private:
 
     dhisparse::round_arrays arrays_;
     dhisparse::resolve_scratch scratch_;
+    dhisparse::staging staging_;
     std::int32_t positions_;
     dhisparse::buffer<dhisparse::host_resource> slab_, host_, table_memory_;
 };

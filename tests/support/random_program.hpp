@@ -62,11 +62,14 @@ private:
     void append();
     void write_position(model_request& r, const request_of_round& b, int q, int j);
     void resolve(const dh::announcement_shape& said);
+    void release();
     std::vector<std::int32_t> choose_selection(const query& q, int g, int k);
     std::int32_t choose_row(int visible);
     std::vector<dh::location> expected_locations(model_request& r, int g, int first, int n, int k, std::int64_t stride);
     void commit();
-    void commit_one(const request_of_round& b, int accepted);
+    void commit_one(const request_of_round& b, int accepted, int unsettled);
+    void rewrite_unsettled();
+    void write_rows(model_request& r, int t, int g, dh::location where);
 
     model_request* pick(bool (*fits)(const model_request&));
     void note(const std::string& what);

@@ -18,8 +18,9 @@ inline void random_program::choose_config() {
     combination_ = random_.between(0, 7);
     config_.shape = random_shape(random_);
     config_.slots = random_.between(1, 5);
-    config_.k_max = random_.pick({1, 1, 1, 2, 3});
+    config_.k_max = random_.pick({1, 1, 1, 2, 3, 5});
     config_.steps_ahead = random_.between(0, 2);
+    config_.max_unsettled = random_.pick({0, 0, 0, 1, 2, 5});
     config_.max_requests = random_.one_in(2) ? 0 : config_.slots + random_.between(0, 3);
     max_requests_ = config_.max_requests ? config_.max_requests : config_.slots;
 }
@@ -27,7 +28,7 @@ inline void random_program::choose_config() {
 /// Roomy, tight or minimal pools; false where the layout refuses these row widths.
 inline bool random_program::choose_sizes() {
     const auto& shape = config_.shape;
-    const int p = shape.page_positions, ahead = (config_.steps_ahead + 1) * config_.k_max;
+    const int p = shape.page_positions, ahead = (config_.steps_ahead + (config_.max_unsettled + config_.k_max - 1) / config_.k_max + 1) * config_.k_max;
     int least_rows = p;
     for (const auto& source : shape.sources) least_rows = std::min(least_rows, p / source.positions_per_row);
     longest_ = p * random_.between(1, p > 16 ? 4 : 9) + random_.pick({-1, 0, 1, p / 2});
@@ -35,7 +36,8 @@ inline bool random_program::choose_sizes() {
     const int host = random_.between(0, 4);
     config_.host_pages = host == 0 ? 0 : host == 1 ? pages : host == 2 ? pages + random_.between(0, 6) : (pages + 6) * config_.slots;
     const int least_hot = (config_.k_max * shape.k + least_rows - 1) / least_rows;
-    config_.hot_pages = config_.host_pages == 0 && random_.one_in(2) ? 0 : least_hot + random_.pick({0, 0, 1, 3});
+    const bool staging = random_.one_in(2); // unions may be larger than the hot cache
+    config_.hot_pages = config_.host_pages == 0 && random_.one_in(2) ? 0 : staging ? random_.between(0, least_hot) : least_hot + random_.pick({0, 0, 1, 3});
     const int least_tail = (ahead + p - 1) / p, usual_tail = (ahead + p - 1 + p - 1) / p + 1;
     config_.tail_pages = random_.pick({0, 0, least_tail, usual_tail + 1});
     int index_pages = 0;
@@ -66,7 +68,7 @@ inline void random_program::note(const std::string& what) {
 inline std::string random_program::log_tail() const {
     std::string out = dh::text("policies ", combination_, ", p ", config_.shape.page_positions, ", k ", config_.shape.k, ", groups ", config_.shape.groups.size(), ", pool ",
                                config_.pool_pages, ", host ", config_.host_pages, ", slots ", config_.slots, ", hot ", config_.hot_pages, ", k_max ", config_.k_max,
-                               ", steps_ahead ", config_.steps_ahead, ", tail ", config_.tail_pages, ", reserve ", config_.reserve_pages, ", longest ", longest_, "\n");
+                               ", max_unsettled ", config_.max_unsettled, ", steps_ahead ", config_.steps_ahead, ", tail ", config_.tail_pages, ", reserve ", config_.reserve_pages, ", longest ", longest_, "\n");
     for (const auto& line : log_) out += line + "\n";
     return out;
 }

@@ -7,9 +7,15 @@ namespace dhisparse_test {
 
 inline void random_program::round() {
     choose_batch();
+    rewrite_unsettled();
     append();
-    for (const auto& said : config_.shape.announcements)
+    for (const auto& said : config_.shape.announcements) {
         if (!random_.one_in(8)) resolve(said);
+        if (random_.one_in(8)) {
+            it_->release(round_);
+            release();
+        }
+    }
     if (random_.one_in(10)) return note("round dropped");
     commit();
 }
@@ -56,6 +62,8 @@ inline void random_program::append() {
         model_->tally.violations[static_cast<int>(dh::violation::slot_repeated)] += b.uid == -2;
         model_->tally.violations[static_cast<int>(dh::violation::slot_not_live)] += b.uid == -1 && b.slot != -1;
         if (b.uid < 0) b.uid = -1;
+        else
+            for (auto& cache : model_->requests.at(b.uid).caches) cache.drop();
         for (int j = 0; j < b.width; ++j) queries_.push_back({b.uid, b.uid < 0 ? -1 : model_->requests.at(b.uid).n + j});
     }
     const bool all_one = std::all_of(widths.begin(), widths.end(), [](int w) { return w == 1; });
@@ -85,29 +93,52 @@ inline void random_program::write_position(model_request& r, const request_of_ro
     model_->tally.violations[static_cast<int>(dh::violation::position_not_mapped)] += !mapped;
     r.tokens.resize(static_cast<std::size_t>(t));
     r.tokens.push_back(mix(next_token_++) | 1);
-    std::vector<std::byte> row;
     for (int g = 0; g < model_->n_groups(); ++g) {
-        const int m = model_->m(g), first = t / m * m;
+        const int m = model_->m(g);
         const auto where = round_.group_locations(g)[q];
         expect_equal(where, mapped ? model_->at(g, r.device_gpu[page], t % model_->p() / m) : -1, "location of query ", q, " in group ", g, " of ", model_->name(r));
         digest(where);
-        if (!mapped || (t + 1 - first < m && !model_->partial(g))) continue;
-        std::vector<token> tokens(r.tokens.begin() + first, r.tokens.end());
-        tokens.resize(static_cast<std::size_t>(m));
-        for (const auto& window : model_->windows[g]) {
-            row.resize(static_cast<std::size_t>(window.view.row_bytes));
-            window.read(where, row);
-            make_row(tokens, window.layer, row);
-            window.write(where, row);
-            for (std::size_t run = 0; run < window.runs.size(); ++run)
-                expect(it_->row(window.layer, where, static_cast<int>(run)) == window.at(where, run), "row() of layer ", window.layer, ", run ", run);
-        }
+        if (mapped) write_rows(r, t, g, where);
     }
     for (int i = 0; i < model_->n_keys(); ++i) {
         if (!mapped) { expect_equal(round_.source_blocks(i)[q], -1, "index block of a position that is not mapped"); continue; }
         expect_equal(round_.source_blocks(i)[q], it_->tables().index_table(b.slot, i)[page], "index block of query ", q);
         auto* key = model_->key_at(r, i, t);
         for (std::int64_t byte = 0; model_->has_key(i, t) && byte < model_->key_bytes(i); ++byte) key[byte] = row_byte(r.tokens[t], -1 - i, byte);
+    }
+}
+
+/// What position t makes of its row of group g, all lanes: the row where t completes it, or its part of a partial one.
+inline void random_program::write_rows(model_request& r, int t, int g, dh::location where) {
+    const int m = model_->m(g), first = t / m * m;
+    if (t + 1 - first < m && !model_->partial(g)) return;
+    std::vector<std::byte> row;
+    std::vector<token> tokens(r.tokens.begin() + first, r.tokens.begin() + t + 1);
+    tokens.resize(static_cast<std::size_t>(m));
+    for (const auto& window : model_->windows[g]) {
+        row.resize(static_cast<std::size_t>(window.view.row_bytes));
+        window.read(where, row);
+        make_row(tokens, window.layer, row);
+        window.write(where, row);
+        for (std::size_t run = 0; run < window.runs.size(); ++run)
+            expect(it_->row(window.layer, where, static_cast<int>(run)) == window.at(where, run), "row() of layer ", window.layer, ", run ", run);
+    }
+}
+
+/// A second pass: unsettled positions get other bytes in every group. Their pages are in the tail, mapped.
+inline void random_program::rewrite_unsettled() {
+    for (auto& [uid, r] : model_->requests) {
+        if (r.ended || !r.decoding || r.unsettled == 0 || random_.one_in(2)) continue;
+        for (int t = r.n - r.unsettled; t < r.n; ++t) {
+            r.tokens[static_cast<std::size_t>(t)] = mix(next_token_++) | 1;
+            expect(r.device_gpu[static_cast<std::size_t>(t / model_->p())] >= 0, model_->name(r), ": unsettled position ", t, " is not mapped");
+            for (int i = 0; i < model_->n_keys(); ++i)
+                for (std::int64_t byte = 0; model_->has_key(i, t) && byte < model_->key_bytes(i); ++byte) model_->key_at(r, i, t)[byte] = row_byte(r.tokens[static_cast<std::size_t>(t)], -1 - i, byte);
+        }
+        for (int g = 0; g < model_->n_groups(); ++g) // a row that has one of them is written again as a whole
+            for (int row = (r.n - r.unsettled) / model_->m(g); row * model_->m(g) < r.n; ++row)
+                write_rows(r, std::min((row + 1) * model_->m(g), r.n) - 1, g,
+                           model_->at(g, r.device_gpu[static_cast<std::size_t>(row / model_->rows_per_page(g))], row % model_->rows_per_page(g)));
     }
 }
 
@@ -134,7 +165,7 @@ inline std::vector<std::int32_t> random_program::choose_selection(const query& q
 /// What the resolve must answer for queries [first, first + n); counts, and moves the hot cache on.
 inline std::vector<dh::location> random_program::expected_locations(model_request& r, int g, int first, int n, int k, std::int64_t stride) {
     std::vector<dh::location> out(static_cast<std::size_t>(n * k), -1);
-    std::vector<int> wanted; // not in mapped pages
+    std::vector<reference_cache::use> wanted; // not in mapped pages
     auto& tally = model_->tally;
     auto& cache = r.caches[g];
     const int per_page = model_->rows_per_page(g);
@@ -159,13 +190,24 @@ inline std::vector<dh::location> random_program::expected_locations(model_reques
         expect(r.pages[page].copied == dh::durability::durable, model_->name(r), ": row ", row, " of group ", g, " is in neither tier");
         ++(cache.entry_of(row) >= 0 ? tally.hot : tally.host);
         missed[i] = row;
-        wanted.push_back(row);
+        wanted.push_back({row, i / k});
     }
     const auto fetched = cache.resolve(wanted);
+    tally.staged_rows += cache.staged().size();
     tally.host_rows += fetched.size();
     tally.host_bytes += fetched.size() * model_->windows[g].size() * static_cast<std::size_t>(model_->windows[g][0].view.row_bytes);
-    for (const auto& [i, row] : missed) out[i] = model_->at(g, r.hot[cache.entry_of(row) / per_page], cache.entry_of(row) % per_page);
+    for (const auto& [i, row] : missed) {
+        const int entry = cache.entry_of(row);
+        out[i] = entry < 0 ? model_->staged_at(g, r.id.index, cache.place_of(row)) : model_->at(g, r.hot[entry / per_page], entry % per_page);
+    }
     return out;
+}
+
+/// The end of the last resolve's locations, in every request of the round.
+inline void random_program::release() {
+    for (const auto& b : batch_)
+        if (b.uid >= 0)
+            for (auto& cache : model_->requests.at(b.uid).caches) model_->tally.promoted_rows += static_cast<std::uint64_t>(cache.release());
 }
 
 inline void random_program::resolve(const dh::announcement_shape& said) {
@@ -181,6 +223,7 @@ inline void random_program::resolve(const dh::announcement_shape& said) {
     std::vector<dh::location> at(static_cast<std::size_t>(n * out_stride), 123456);
     std::vector<std::int32_t> valid(static_cast<std::size_t>(n), 99);
     note(dh::text("resolve group ", said.group, ", k ", k));
+    release();
     it_->resolve(round_, said, {selection_.data(), stride, k}, {at.data(), out_stride, k_padded, valid.data()});
     int q = 0;
     for (const auto& b : batch_) {
@@ -210,6 +253,7 @@ inline void random_program::resolve(const dh::announcement_shape& said) {
 inline void random_program::commit() {
     std::vector<std::int32_t> accepted;
     const bool all = random_.one_in(3);
+    const int unsettled = random_.between(0, config_.max_unsettled);
     for (const auto& b : batch_) {
         const int last = std::max(0, b.width - 1);
         accepted.push_back(all ? last : random_.between(0, last));
@@ -217,22 +261,26 @@ inline void random_program::commit() {
         if (!all && random_.one_in(30)) told = told == 0 ? -4 : told == last ? last + 3 : told;
         model_->tally.violations[static_cast<int>(dh::violation::accepted_out_of_range)] += told != accepted.back() && b.uid >= 0 && b.width > 0;
         std::swap(told, accepted.back());
-        if (b.uid >= 0 && b.width > 0) commit_one(b, told);
+        if (b.uid >= 0) commit_one(b, b.width > 0 ? told : -1, unsettled);
     }
+    release();
     note(dh::text("commit", all ? " all" : ""));
-    it_->commit(round_, all && random_.one_in(2) ? nullptr : accepted.data());
+    it_->commit(round_, all && random_.one_in(2) ? nullptr : accepted.data(), unsettled);
 }
 
-inline void random_program::commit_one(const request_of_round& b, int accepted) {
+inline void random_program::commit_one(const request_of_round& b, int accepted, int unsettled) {
     auto& r = model_->requests.at(b.uid);
-    const int next = std::min(r.n + accepted + 1, r.device_positions);
+    const int next = accepted < 0 ? r.n : std::min(r.n + accepted + 1, r.device_positions), before = r.n - r.unsettled;
+    const int settled = std::max(before, next - unsettled);
+    expect_equal(it_->settled(r.id), before, "settled positions of ", model_->name(r), " before the commit");
     for (int g = 0; g < model_->n_groups(); ++g)
-        for (int row = r.n / model_->m(g); row < next / model_->m(g); ++row) {
+        for (int row = before / model_->m(g); row < settled / model_->m(g); ++row) {
             const int page = row / model_->rows_per_page(g);
             model_->tally.backed_up_rows += r.device_gpu[page] >= 0 && r.device_host[page] >= 0;
         }
-    if (next != r.n) r.frontiers.push_back(next);
+    if (settled != before) r.frontiers.push_back(settled);
     r.n = next;
+    r.unsettled = next - settled;
     r.tokens.resize(static_cast<std::size_t>(next));
 }
 

@@ -43,6 +43,7 @@ struct model_request {
     bool opened = false, importing = true, decoding = false, ended = false;
     int known = 0;      // frontier that was reported
     int n = 0;          // frontier on the device
+    int unsettled = 0;  // positions below it that are not backed up
     int first_tail = 0, mapped_to = 0, quota = 0, held = 0;
     int map_pages = 0, open_pages = 0, first_hosts = 0, first_indexes = 0;
     std::int64_t run = 0, open_run = 0;
@@ -95,6 +96,8 @@ public:
     int visible(int g, int positions) const { return (positions + (partial(g) ? m(g) - 1 : 0)) / m(g); }
     int pages_of(int positions) const { return (positions + p() - 1) / p(); }
     dh::location at(int g, int page, int row) const { return it_.layout().group(g).at(dh::gpu_page{page}, static_cast<std::uint32_t>(row)); }
+    /// The i-th row that a slot has staged.
+    dh::location staged_at(int g, int slot, int i) const { return it_.layout().staging()[g].at(it_.layout().group(g).rows_per_page, slot, i); }
     /// Compares a row's bytes at a location, all lanes, as far as tokens [m] are known.
     void expect_row(int g, dh::location where, std::span<const token> tokens, const std::string& what);
     void expect_host_row(int g, int page, int row, std::span<const token> tokens, const std::string& what);

@@ -109,6 +109,8 @@ inline void reference_model::check_counts() const {
     expect_equal(t.host, tally.host, "tally.host");
     expect_equal(t.host_rows, tally.host_rows, "tally.host_rows");
     expect_equal(t.host_bytes, tally.host_bytes, "tally.host_bytes");
+    expect_equal(t.staged_rows, tally.staged_rows, "tally.staged_rows");
+    expect_equal(t.promoted_rows, tally.promoted_rows, "tally.promoted_rows");
     expect_equal(t.backed_up_rows, tally.backed_up_rows, "tally.backed_up_rows");
     for (int v = 0; v < dh::n_violations; ++v) expect_equal(t.violations[v], tally.violations[v], "violation ", v);
 }
@@ -191,7 +193,7 @@ inline model_request& reference_model::admitted(int positions, int growth, dh::s
     unknown_gpu_ += options_.hot_pages + r.first_indexes;
     unknown_host_ += r.first_hosts;
     to_open_[id.index].push_back(uid);
-    for (int g = 0; g < n_groups(); ++g) r.caches.emplace_back(options_.hot_pages * rows_per_page(g), it_.is_fifo());
+    for (int g = 0; g < n_groups(); ++g) r.caches.emplace_back(options_.hot_pages * rows_per_page(g), it_.is_fifo(), it_.promotion());
     return r;
 }
 
@@ -317,6 +319,7 @@ inline void reference_model::check_rows(model_request& r, random_source& random,
             const auto& at_page = r.pages[page];
             if (r.device_gpu[page] >= 0) expect_row(g, at(g, r.device_gpu[page], row % per_page), tokens, what);
             const bool backed_up = at_page.host >= 0 && !at_page.whole_copy && page >= pages_of(r.prompt);
+            if ((row + 1) * m(g) > r.n - r.unsettled) continue;
             if (r.device_gpu[page] < 0 || backed_up || at_page.copied == dh::durability::durable)
                 expect_host_row(g, r.device_host[page], row % per_page, tokens, what);
         }

@@ -6,19 +6,23 @@
 #include <dhisparse/hierarchy.hpp>
 #include <dhisparse/policy/hot_index/hashed.hpp>
 #include <dhisparse/policy/layout/source_planes.hpp>
+#include <dhisparse/policy/promotion/anchor_first.hpp>
+#include <dhisparse/policy/promotion/keep_staged_none.hpp>
 #include <dhisparse/policy/replacement/fifo.hpp>
 
 #include <memory>
+#include <string>
 
 namespace dhisparse_test {
 
 namespace dh = dhisparse;
 
-template <class Layout, class Index, class Replacement>
+template <class Layout, class Index, class Replacement, class Promotion = dh::default_policies::promotion>
 struct policies {
     using layout = Layout;
     using hot_index = Index;
     using replacement = Replacement;
+    using promotion = Promotion;
 };
 
 /// The calls of a hierarchy, and what a test looks at beside them.
@@ -36,7 +40,9 @@ public:
     virtual const dh::step_plan& advance(std::span<const dh::ticket> completed, std::span<const dh::frontier_report> frontiers) = 0;
     virtual dh::round_ref append(const dh::batch_ref& batch) = 0;
     virtual void resolve(const dh::round_ref& round, const dh::announcement_shape& said, const dh::selection_ref& selection, const dh::locations_ref& out) = 0;
-    virtual void commit(const dh::round_ref& round, const std::int32_t* accepted) = 0;
+    virtual void release(const dh::round_ref& round) = 0;
+    virtual void commit(const dh::round_ref& round, const std::int32_t* accepted, std::int32_t unsettled = 0, dh::pass of = dh::pass::target) = 0;
+    virtual std::int32_t settled(dh::slot_id slot) const = 0;
     virtual dh::source_view view(int layer) const = 0;
     virtual std::byte* row(int layer, dh::location at, int run) const = 0;
     virtual dh::location location_of(int layer, dh::gpu_page page, std::int32_t position_in_page) const = 0;
@@ -53,6 +59,7 @@ public:
     virtual std::int64_t run_bytes(std::int32_t n_pages) const = 0;
     virtual std::int64_t region_bytes() const = 0;
     virtual bool is_fifo() const = 0;
+    virtual std::string promotion() const = 0;
 };
 
 template <class Policies>
@@ -80,7 +87,9 @@ public:
     void resolve(const dh::round_ref& round, const dh::announcement_shape& said, const dh::selection_ref& selection, const dh::locations_ref& out) override {
         it_.resolve({}, round, said, selection, out);
     }
-    void commit(const dh::round_ref& round, const std::int32_t* accepted) override { it_.commit({}, round, accepted); }
+    void release(const dh::round_ref& round) override { it_.release({}, round); }
+    void commit(const dh::round_ref& round, const std::int32_t* accepted, std::int32_t unsettled, dh::pass of) override { it_.commit({}, round, accepted, unsettled, of); }
+    std::int32_t settled(dh::slot_id slot) const override { return it_.settled(slot); }
     dh::source_view view(int layer) const override { return it_.view(layer); }
     std::byte* row(int layer, dh::location at, int run) const override { return it_.row(layer, at, run); }
     dh::location location_of(int layer, dh::gpu_page page, std::int32_t position_in_page) const override { return it_.location_of(layer, page, position_in_page); }
@@ -98,6 +107,7 @@ public:
     dh::group_tables group_tables(int g) const override { return sizes_.group(g); }
     std::int64_t run_bytes(std::int32_t n_pages) const override { return sizes_.run_bytes(n_pages); }
     std::int64_t region_bytes() const override { return region_bytes_; }
+    std::string promotion() const override { return Policies::promotion::name; }
     bool is_fifo() const override { return std::is_same_v<typename Policies::replacement, dh::fifo>; }
 
 private:
@@ -106,16 +116,16 @@ private:
     std::int64_t region_bytes_;
 };
 
-/// One of the eight combinations of the library's policies, by number.
+/// One of eight combinations of the library's policies, by number; each promotion policy meets both replacements.
 inline std::unique_ptr<subject> make_subject(int combination, const dh::hierarchy_config& config) {
-    using dh::dense, dh::hashed, dh::fifo, dh::lru, dh::page_major, dh::source_planes;
+    using dh::dense, dh::hashed, dh::fifo, dh::lru, dh::page_major, dh::source_planes, dh::anchor_first, dh::keep_staged_none;
     switch (combination & 7) {
     case 0: return std::make_unique<subject_of<policies<page_major, dense, lru>>>(config);
-    case 1: return std::make_unique<subject_of<policies<source_planes, dense, lru>>>(config);
-    case 2: return std::make_unique<subject_of<policies<page_major, hashed, lru>>>(config);
+    case 1: return std::make_unique<subject_of<policies<source_planes, dense, lru, anchor_first>>>(config);
+    case 2: return std::make_unique<subject_of<policies<page_major, hashed, lru, keep_staged_none>>>(config);
     case 3: return std::make_unique<subject_of<policies<source_planes, hashed, lru>>>(config);
-    case 4: return std::make_unique<subject_of<policies<page_major, dense, fifo>>>(config);
-    case 5: return std::make_unique<subject_of<policies<source_planes, dense, fifo>>>(config);
+    case 4: return std::make_unique<subject_of<policies<page_major, dense, fifo, anchor_first>>>(config);
+    case 5: return std::make_unique<subject_of<policies<source_planes, dense, fifo, keep_staged_none>>>(config);
     case 6: return std::make_unique<subject_of<policies<page_major, hashed, fifo>>>(config);
     default: return std::make_unique<subject_of<policies<source_planes, hashed, fifo>>>(config);
     }

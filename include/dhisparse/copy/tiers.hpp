@@ -38,6 +38,28 @@ inline void copy_group_row(const tiers_ref& tiers, int g, location at, host_page
     }
 }
 
+/// Copies one group row, all lanes and runs, from one location to another.
+inline void move_group_row(const tiers_ref& tiers, int g, location from, location to) {
+    const auto& group = tiers.groups[g];
+    for (int lane = group.first_lane; lane < group.first_lane + group.n_lanes; ++lane) {
+        const auto& source = tiers.lanes[lane];
+        for (int run = 0; run < source.n_runs; ++run)
+            std::memcpy(tiers.slab + source.offset_bytes(to, run), tiers.slab + source.offset_bytes(from, run), static_cast<std::size_t>(source.runs[run].bytes));
+    }
+}
+
+inline constexpr int poison_byte = 0xDB;
+
+/// Overwrites one group row with bytes that are nobody's. For DHISPARSE_CHECKS.
+inline void poison_group_row(const tiers_ref& tiers, int g, location at) {
+    const auto& group = tiers.groups[g];
+    for (int lane = group.first_lane; lane < group.first_lane + group.n_lanes; ++lane) {
+        const auto& source = tiers.lanes[lane];
+        for (int run = 0; run < source.n_runs; ++run)
+            std::memset(tiers.slab + source.offset_bytes(at, run), poison_byte, static_cast<std::size_t>(source.runs[run].bytes));
+    }
+}
+
 /// Copies the rows of all groups of one page.
 inline void copy_page(const tiers_ref& tiers, gpu_page gpu, host_page host, direction way) {
     for (int g = 0; g < tiers.n_groups; ++g)

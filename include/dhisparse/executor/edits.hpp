@@ -36,7 +36,7 @@ inline void apply_edit(const slot_tables_ref& tables, const slot_table_layout& s
     case edit::kind::close: record.live = 0; return;
     case edit::kind::move_run: return sizes.move_run(tables, e.slot, e.index, e.value);
     case edit::kind::positions: record.positions = value; return;
-    case edit::kind::frontier: record.frontier = value; return;
+    case edit::kind::frontier: record.frontier = tables.passes[e.slot].draft_frontier = value; return;
     case edit::kind::tail_page: record.tail_page = value; return;
     case edit::kind::map: tables.page_map(e.slot)[e.index] = value; return;
     case edit::kind::host_map: tables.host_map(e.slot)[e.index] = value; return;

@@ -64,7 +64,9 @@ struct drafter_shape {
     friend bool operator==(const drafter_shape&, const drafter_shape&) = default;
 };
 
+/// Who computes a group's rows: the target model, or a drafter with full history (MTP) that runs after it.
 enum class pass : std::uint8_t { target, draft };
+inline constexpr int n_passes = 2;
 
 /// Layers [first, first + count) of a model: one pipeline stage.
 struct layer_range {

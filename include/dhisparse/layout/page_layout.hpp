@@ -27,10 +27,14 @@ struct layout_limits {
     std::int64_t n_pages = 0;  // of the pool
     std::int64_t hot_pages = 0; // H, a slot
     int k_max = 1;             // K_max, queries a round
+    std::int64_t slots = 0;    // N: requests at a time that staged rows are for; 0: no staging
 };
 
 class page_layout {
 public:
+    /// Staged rows: a round selects at most K_max · k distinct rows of a slot and group that are not in mapped pages,
+    /// and of h hits and f misses among them the cache keeps min(h + f, B), since only entries of hits can't give way. So
+    /// max(0, K_max · k - B) rows a slot are enough, where equation (11) counts K_max · k.
     /// Throws invalid_argument or out_of_capacity, naming the field and the limit, where the shape is
     /// wrong, a location would reach 2^31, B_g + K_max · k exceeds 65,534, or padding exceeds half a page.
     template <layout_policy Layout>
@@ -42,7 +46,8 @@ public:
     std::int64_t page_bytes() const { return page_bytes_; }
     std::int64_t payload_bytes() const { return payload_bytes_; } // of a page, padding left out
     std::int64_t host_page_bytes() const { return host_page_bytes_; }
-    std::int64_t slab_bytes() const { return slab_bytes_; }
+    std::int64_t slab_bytes() const { return slab_bytes_; } // pages and staging
+    std::int64_t staging_bytes() const { return slab_bytes_ - limits_.n_pages * page_bytes_; }
 
     int n_groups() const { return static_cast<int>(groups_.size()); }
     const std::vector<group_placement>& groups() const { return groups_; }
@@ -53,6 +58,11 @@ public:
     int lane_of_layer(int layer) const;
     /// B_g: entries of the hot cache of group g.
     std::int64_t hot_entries(int g) const { return limits_.hot_pages * groups_[static_cast<std::size_t>(g)].rows_per_page.divisor; }
+
+    /// [groups] where each group's staged rows lie.
+    const std::vector<staging_placement>& staging() const { return staging_; }
+    /// Most rows of a slot that any group stages; 0: nothing is ever staged.
+    std::int32_t staged_rows_per_slot() const;
 
     const index_placement& index() const { return index_; }
     /// Layers whose source has index keys, in source order: the rows of an index table.
@@ -72,6 +82,7 @@ private:
     std::int64_t page_bytes_ = 0, payload_bytes_ = 0, host_page_bytes_ = 0, slab_bytes_ = 0;
     std::vector<group_placement> groups_;
     std::vector<source_placement> lanes_;
+    std::vector<staging_placement> staging_;
     std::vector<int> lane_layers_; // [lanes] the layer of each
     std::vector<int> index_layers_;
     index_placement index_;
@@ -80,10 +91,12 @@ private:
                                  std::int32_t, std::int32_t) = nullptr;
 
     void request_blocks();
+    std::int64_t overflow(int g) const;
     void place_host();
     void choose_page_bytes(std::int64_t minimum, std::int64_t unit,
                            std::int64_t (*pitch_unit)(std::span<const block_request>, std::int64_t));
     void place_groups(std::span<const block_place> places);
+    void place_staging(std::span<const block_place> places);
     void check_limits() const;
 };
 

@@ -44,18 +44,28 @@ inline void page_layout::request_blocks() {
         g.n_lanes = static_cast<std::int32_t>(layers.size());
         g.positions_per_row = first.positions_per_row;
         g.partial_readable = first.partial_readable;
+        if (!shape_.passes.empty()) g.of = shape_.passes[groups_.size()];
         g.rows_per_page = fast_divisor(static_cast<std::uint32_t>(p / first.positions_per_row));
         lane += g.n_lanes;
         groups_.push_back(g);
+        const auto staged = checked_mul(limits_.slots, overflow(n_groups() - 1), "staged rows");
         for (const int layer : layers) {
             const auto& source = shape_.sources[static_cast<std::size_t>(source_of(shape_, layer))];
             requests_.push_back(detail::request_of(source, g.rows_per_page.divisor));
+            requests_.back().lane = static_cast<std::int64_t>(requests_.size()) - 1 - g.first_lane;
+            requests_.back().lanes = g.n_lanes;
+            requests_.back().staging_chunks = ceil_div<std::int64_t>(staged, g.rows_per_page.divisor);
             lane_layers_.push_back(layer);
             payload_bytes_ = checked_add(payload_bytes_, requests_.back().rows * source.row_bytes, "page bytes");
         }
     }
     for (const auto& source : shape_.sources)
         if (source.index_key_bytes > 0) index_layers_.push_back(source.layer);
+}
+
+/// Rows of a round that the hot cache of group g may be too small for, in one slot.
+inline std::int64_t page_layout::overflow(int g) const {
+    return std::max<std::int64_t>(0, checked_mul(limits_.k_max, shape_.k, "K_max x k") - hot_entries(g));
 }
 
 inline void page_layout::place_host() {
@@ -117,6 +127,25 @@ inline void page_layout::place_groups(std::span<const block_place> places) {
             std::min<std::int64_t>(places[static_cast<std::size_t>(g.first_lane)].locations_per_page, std::numeric_limits<std::int32_t>::max()));
 }
 
+inline void page_layout::place_staging(std::span<const block_place> places) {
+    const auto limited = [](std::int64_t n) { return static_cast<std::int32_t>(std::min<std::int64_t>(n, std::numeric_limits<std::int32_t>::max())); };
+    for (int g = 0; g < n_groups(); ++g) {
+        const auto first_lane = static_cast<std::size_t>(group(g).first_lane);
+        const auto& place = places[first_lane];
+        staging_.emplace_back();
+        if (requests_[first_lane].staging_chunks == 0) continue;
+        staging_.back() = {limited(place.first_staged), limited(place.locations_per_chunk), limited(overflow(g))};
+        for (auto lane = first_lane; lane < first_lane + static_cast<std::size_t>(group(g).n_lanes); ++lane)
+            lanes_[lane].rows = checked_add(place.first_staged, checked_mul(requests_[lane].staging_chunks - 1, place.locations_per_chunk, "locations"), "locations") + requests_[lane].rows;
+    }
+}
+
+inline std::int32_t page_layout::staged_rows_per_slot() const {
+    std::int32_t most = 0;
+    for (const auto& group : staging_) most = std::max(most, group.rows_per_slot);
+    return most;
+}
+
 inline void page_layout::check_limits() const {
     require(page_bytes_ - payload_bytes_ <= payload_bytes_ / 2, "a page of ", page_bytes_, " bytes holds ", payload_bytes_,
             " bytes of rows: these row widths have no small common multiple; use layout source_planes");
@@ -139,6 +168,7 @@ page_layout page_layout::make(const model_shape& shape, const layout_limits& lim
     require_in<std::int64_t>(limits.n_pages, 1, std::numeric_limits<std::int32_t>::max(), "n_pages");
     require_in<std::int64_t>(limits.hot_pages, 0, 65534, "hot_pages");
     require_in(limits.k_max, 1, 65534, "k_max");
+    require_in<std::int64_t>(limits.slots, 0, 1 << 20, "slots");
     page_layout out;
     out.shape_ = shape;
     out.limits_ = limits;
@@ -147,8 +177,9 @@ page_layout page_layout::make(const model_shape& shape, const layout_limits& lim
     out.choose_page_bytes(Layout::page_minimum(out.requests_), Layout::page_unit(out.requests_), &Layout::pitch_unit);
     std::vector<block_place> places(out.requests_.size());
     Layout::place(out.requests_, limits.n_pages, out.page_bytes_, places);
-    out.slab_bytes_ = checked_mul(limits.n_pages, out.page_bytes_, "slab bytes");
+    out.slab_bytes_ = Layout::slab_bytes(out.requests_, limits.n_pages, out.page_bytes_);
     out.place_groups(places);
+    out.place_staging(places);
     out.index_block_ = &Layout::index_block;
     out.check_limits();
     return out;

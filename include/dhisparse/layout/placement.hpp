@@ -40,6 +40,7 @@ struct group_placement {
     std::int32_t partial_readable = 0;  // 1: an unfinished row may be selected
     fast_divisor rows_per_page;         // p/m
     std::int32_t locations_per_page = 0; // from a page's first location to the next page's
+    pass of = pass::target;              // whose commits make its rows history
     std::int64_t host_offset_bytes = 0;  // of the group's first row in a host page
     std::int64_t host_lane_bytes = 0;    // one lane's row, padded to 16
     std::int64_t host_row_bytes = 0;     // a group row: n_lanes · host_lane_bytes
@@ -54,6 +55,22 @@ struct group_placement {
     DHISPARSE_HD constexpr std::int64_t host_offset(host_page page, std::int64_t host_page_bytes,
                                                     std::uint32_t row_in_page) const {
         return number(page) * host_page_bytes + host_offset_bytes + std::int64_t{row_in_page} * host_row_bytes;
+    }
+};
+
+/// Where a group's staged rows lie: behind the last page, in chunks of rows_per_page rows. A chunk has one
+/// location for all lanes, since its lanes are spaced as in a page; its bytes are [lane][row]. All groups' rows
+/// share that memory where the layout allows it: the arena is one group's at a time.
+struct staging_placement {
+    location first = 0;                   // of row 0 of slot 0
+    std::int32_t locations_per_chunk = 0; // from a chunk's first location to the next chunk's
+    std::int32_t rows_per_slot = 0;       // most rows of a slot that its hot cache can't hold at once; 0: none
+
+    /// Staged row i of a slot, i in [0, rows_per_slot). rows_per_chunk: the group's rows_per_page.
+    DHISPARSE_HD constexpr location at(const fast_divisor& rows_per_chunk, std::int32_t slot, std::int32_t i) const {
+        const auto row = static_cast<std::uint32_t>(slot) * static_cast<std::uint32_t>(rows_per_slot) + static_cast<std::uint32_t>(i);
+        const auto chunk = rows_per_chunk.quotient(row);
+        return first + static_cast<std::int32_t>(chunk) * locations_per_chunk + static_cast<std::int32_t>(row - chunk * rows_per_chunk.divisor);
     }
 };
 

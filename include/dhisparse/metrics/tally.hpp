@@ -10,7 +10,7 @@ namespace dhisparse {
 enum class violation : std::uint8_t {
     row_out_of_range,   // selected row negative (other than -1) or not visible to its query: location -1
     row_unreachable,    // selected entry whose row is neither on the GPU nor on the host: location -1
-    selection_too_wide, // distinct row beyond what the hot cache can hold at once: location -1
+    selection_too_wide, // distinct row beyond what the hot cache and staging can hold at once: location -1
     slot_not_live,      // a slot other than -1 without a request: treated as -1
     slot_repeated,      // a slot twice in one batch: the second is treated as -1
     width_out_of_range, // K_r outside [0, K_max]: taken as the nearest permitted width
@@ -30,6 +30,8 @@ struct tally {
     std::uint64_t host = 0;      // brought back from the host tier
     std::uint64_t host_rows = 0; // distinct group rows copied for them
     std::uint64_t host_bytes = 0; // of those, all lanes, host padding left out
+    std::uint64_t staged_rows = 0;    // of host_rows those that no hot entry could take
+    std::uint64_t promoted_rows = 0;  // of those that took one when they were released
     std::uint64_t backed_up_rows = 0; // group rows copied to the host tier by commits
     std::uint64_t violations[n_violations] = {};
 

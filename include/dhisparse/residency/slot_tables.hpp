@@ -27,6 +27,14 @@ struct slot_record {
 };
 static_assert(sizeof(slot_record) == 32);
 
+/// One a slot, beside its record: what a second pass and unsettled positions need. Cleared by open; written by commit.
+struct pass_record {
+    std::int32_t draft_frontier = 0;          // n of the draft pass; the record's is the target's
+    std::int32_t unsettled[n_passes] = {0, 0}; // positions below the pass's frontier that may still be rewritten, and are not backed up
+    std::int32_t unused = 0;
+};
+static_assert(sizeof(pass_record) == 16);
+
 /// Where a group's parts of the tables lie. An index takes n_pages · index_page_bytes + index_fixed_bytes
 /// behind its offset, which is n_pages · index_page_offset + index_fixed_offset from the run's start.
 struct group_tables {
@@ -43,9 +51,12 @@ struct slot_tables_ref {
     stamp* clocks = nullptr;           // [n_slots][n_groups] resolves so far
     std::uint32_t* entry_state = nullptr; // used, entered, rows: three times [n_slots][entries_per_slot]
     std::byte* region = nullptr;       // the slots' runs
+    pass_record* passes = nullptr;     // [n_slots]
     std::int32_t n_slots = 0, hot_pages_per_slot = 0, n_groups = 0, entries_per_slot = 0;
 
     DHISPARSE_HD bool live(std::int32_t slot) const { return slot >= 0 && slot < n_slots && records[slot].live != 0; }
+    /// n of a slot in a pass.
+    DHISPARSE_HD std::int32_t& frontier(std::int32_t slot, pass of) const { return of == pass::target ? records[slot].frontier : passes[slot].draft_frontier; }
     /// [n_pages] gpu page of each page of the slot's positions, or -1.
     DHISPARSE_HD std::int32_t* page_map(std::int32_t slot) const { return run(slot); }
     /// [n_pages] host page of each, or -1.
@@ -125,7 +136,7 @@ public:
 
 private:
     struct parts {
-        std::int64_t hot_pages = 0, clocks = 0, entries = 0, region = 0, end = 0;
+        std::int64_t hot_pages = 0, clocks = 0, passes = 0, entries = 0, region = 0, end = 0;
     };
     parts offsets() const;
     std::vector<group_tables> groups_;

@@ -41,7 +41,8 @@ inline slot_table_layout::parts slot_table_layout::offsets() const {
     const auto behind = [](std::int64_t start, std::int64_t bytes) { return round_up(start + bytes, 128); };
     at.hot_pages = behind(0, slots * static_cast<std::int64_t>(sizeof(slot_record)));
     at.clocks = behind(at.hot_pages, 4 * slots * hot_pages_);
-    at.entries = behind(at.clocks, 4 * slots * static_cast<std::int64_t>(groups_.size()));
+    at.passes = behind(at.clocks, 4 * slots * static_cast<std::int64_t>(groups_.size()));
+    at.entries = behind(at.passes, slots * static_cast<std::int64_t>(sizeof(pass_record)));
     at.region = behind(at.entries, 3 * 4 * slots * entries_);
     at.end = at.region + region_bytes_;
     return at;
@@ -57,6 +58,7 @@ inline slot_tables_ref slot_table_layout::at(std::byte* memory) const {
     out.records = reinterpret_cast<slot_record*>(memory);
     out.hot_pages = reinterpret_cast<std::int32_t*>(memory + where.hot_pages);
     out.clocks = reinterpret_cast<stamp*>(memory + where.clocks);
+    out.passes = reinterpret_cast<pass_record*>(memory + where.passes);
     out.entry_state = reinterpret_cast<std::uint32_t*>(memory + where.entries);
     out.region = memory + where.region;
     return out;
@@ -64,6 +66,7 @@ inline slot_tables_ref slot_table_layout::at(std::byte* memory) const {
 
 inline void slot_table_layout::clear(const slot_tables_ref& tables, std::int32_t slot) const {
     const auto entries = static_cast<std::size_t>(entries_);
+    tables.passes[slot] = {};
     std::fill_n(tables.clocks + std::int64_t{slot} * tables.n_groups, tables.n_groups, stamp{0});
     if (groups_.empty()) return;
     std::fill_n(tables.used(slot, groups_.front()), entries, stamp{0});

@@ -1,11 +1,12 @@
 /// The host resolver's steps for one request.
 #pragma once
 
-#include <dhisparse/cache/hot_cache.hpp>
 #include <dhisparse/resolve/resolve_args.hpp>
-#include <dhisparse/round/round.hpp>
+#include <dhisparse/round/slot_cache.hpp>
+#include <dhisparse/staging/promotions.hpp>
 
 #include <algorithm>
+#include <span>
 
 namespace dhisparse::detail {
 
@@ -16,17 +17,14 @@ inline void fill_nothing(const locations_ref& out, std::int32_t first, std::int3
     }
 }
 
-template <hot_index_policy Index, replacement_policy Replacement>
+template <hot_index_policy Index, replacement_policy Replacement, promotion_policy Promotion>
 class request_resolver {
 public:
     request_resolver(const step_ref& step, int g, std::int32_t slot, resolve_scratch& scratch)
         : step_(step), scratch_(scratch), group_(step.tiers.groups[g]), g_(g), slot_(slot),
           page_map_(step.tables.page_map(slot)),
           tail_page_(static_cast<std::uint32_t>(step.tables.records[slot].tail_page)) {
-        const auto& tables = step.groups[g];
-        cache_ = {Index::at(step.tables.hot_index(slot, tables), tables.codes), step.tables.used(slot, tables),
-                  step.tables.entered(slot, tables), step.tables.rows(slot, tables),
-                  step.tables.clocks + std::int64_t{slot} * step.tables.n_groups + g, tables.entries};
+        cache_ = hot_cache_of<Index, Replacement>(step, g, slot);
         now_ = cache_.begin();
         scratch_.n_missing = 0;
         const auto* hot_pages = step.tables.hot_pages + std::int64_t{slot} * step.tables.hot_pages_per_slot;
@@ -47,7 +45,8 @@ public:
             if (out.valid) out.valid[q] = found;
         }
         if (scratch_.n_missing > 0) {
-            host_rows_ = bring_back();
+            const auto given = bring_back();
+            if (given < scratch_.n_missing) stage(round, first, last, selection, given);
             for (auto q = first; q < last; ++q) {
                 const auto placed = patch(out.at + q * out.stride, selection.k);
                 if (out.valid) out.valid[q] += placed;
@@ -144,30 +143,66 @@ private:
         return scratch_.hot_bases[group_.rows_per_page.quotient(static_cast<std::uint32_t>(entry))] + entry;
     }
 
-    /// Gives entries to the missing rows and copies them there; in `missing` each row is replaced by
-    /// its location. Those beyond the entries that may give way get none. Returns how many were copied.
+    /// Gives entries to the missing rows, first come first served, and copies them there. Returns how many
+    /// had one: the others find every entry in use by this resolve.
     std::int32_t bring_back() {
         const auto wanted = std::min(scratch_.n_missing, cache_.entries);
         const auto given = cache_.choose(wanted, now_, scratch_.candidates, scratch_.victims);
-        for (std::int32_t i = 0; i < scratch_.n_missing; ++i) {
-            auto& missing = scratch_.missing[static_cast<std::size_t>(i)];
-            if (i < given) {
-                const auto entry = scratch_.victims[static_cast<std::size_t>(i)];
-                cache_.place(entry, missing, now_);
-                missing = fetch(missing, hot_location(entry));
-                continue;
-            }
-            cache_.index.erase(missing);
-            missing = no_location;
-            step_.counts->count(violation::selection_too_wide);
+        for (std::int32_t i = 0; i < given; ++i) {
+            const auto entry = scratch_.victims[static_cast<std::size_t>(i)];
+            cache_.place(entry, missing(i), now_);
+            scratch_.places[static_cast<std::size_t>(i)] = fetch(missing(i), hot_location(entry));
         }
         return given;
     }
+
+    /// Stages the missing rows from the given-th on, as many as the arena has room for, and plans their promotion.
+    void stage(const round_ref& round, std::int32_t first, std::int32_t last, const selection_ref& selection, std::int32_t given) {
+        const auto room = step_.staging.any() ? step_.staging.groups[g_].rows_per_slot : 0;
+        const auto n = std::min(scratch_.n_missing - given, room);
+        for (std::int32_t i = 0; i < n; ++i)
+            scratch_.places[static_cast<std::size_t>(given + i)] = fetch(missing(given + i), step_.staging.groups[g_].at(group_.rows_per_page, slot_, i));
+        for (auto i = given + n; i < scratch_.n_missing; ++i) {
+            scratch_.places[static_cast<std::size_t>(i)] = no_location;
+            step_.counts->count(violation::selection_too_wide);
+        }
+        if (n > 0) plan_promotions(round, first, last, selection, given, n);
+        for (auto i = given; i < scratch_.n_missing; ++i) cache_.index.erase(missing(i));
+        step_.counts->staged_rows += static_cast<std::uint64_t>(n);
+    }
+
+    void plan_promotions(const round_ref& round, std::int32_t first, std::int32_t last, const selection_ref& selection, std::int32_t given, std::int32_t n) {
+        const std::span<row_use> uses(scratch_.uses.data(), static_cast<std::size_t>(cache_.entries + scratch_.n_missing));
+        std::fill(uses.begin(), uses.end(), row_use{});
+        for (auto q = first; q < last; ++q) note_uses(selection.rows + q * selection.stride, selection.k, visible(round.query_positions[q]), static_cast<std::uint32_t>(q - first));
+        const auto size = [](std::int32_t m) { return static_cast<std::size_t>(m); };
+        const std::span<promotion> out(step_.staging.of(slot_), size(step_.staging.rows_per_slot));
+        auto& staged = step_.staging.slots[slot_];
+        staged = {g_, n, choose_promotions<Promotion>(uses.first(size(cache_.entries)), uses.subspan(size(cache_.entries + given), size(n)),
+                                                      static_cast<std::uint32_t>(step_.k_max), scratch_.candidates, scratch_.staged_order, out)};
+        for (auto& chosen : out.first(size(staged.n_promotions))) chosen.row = missing(given + chosen.staged);
+    }
+
+    /// Counts a query's entries by the code that their row has: a hot entry, or B + its place among the missing. Rows in
+    /// mapped pages have none by now: a row that was hot before its page was mapped has given way to a missing one.
+    void note_uses(const std::int32_t* rows, std::int32_t k, std::uint32_t n_visible, std::uint32_t query) {
+        for (std::int32_t i = 0; i < k; ++i) {
+            const auto row = static_cast<std::uint32_t>(rows[i]);
+            if (row >= n_visible) continue;
+            const auto code = cache_.index.find(rows[i]);
+            if (code == no_code) continue; // in a mapped page, or unreachable
+            auto& use = scratch_.uses[code];
+            if (use.n_entries++ == 0) use.first_query = query;
+        }
+    }
+
+    std::int32_t missing(std::int32_t i) const { return scratch_.missing[static_cast<std::size_t>(i)]; }
 
     location fetch(std::int32_t row, location to) {
         const auto page = group_.rows_per_page.quotient(static_cast<std::uint32_t>(row));
         const auto in_page = static_cast<std::uint32_t>(row) - page * group_.rows_per_page.divisor;
         copy_group_row(step_.tiers, g_, to, host_page{step_.tables.host_map(slot_)[page]}, in_page, direction::to_gpu);
+        ++host_rows_;
         return to;
     }
 
@@ -176,7 +211,7 @@ private:
         std::int32_t placed = 0;
         for (std::int32_t i = 0; i < k; ++i) {
             if (to[i] >= no_location) continue;
-            to[i] = scratch_.missing[static_cast<std::size_t>(-2 - to[i])];
+            to[i] = scratch_.places[static_cast<std::size_t>(-2 - to[i])];
             placed += to[i] >= 0;
         }
         return placed;

@@ -3,6 +3,7 @@
 
 #include <dhisparse/core/arithmetic.hpp>
 #include <dhisparse/core/types.hpp>
+#include <dhisparse/policy/promotion.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -33,15 +34,19 @@ inline std::int32_t padded_width(const selection_ref& selection, const locations
     return k_padded;
 }
 
-/// Scratch of a resolve, allocated once.
+/// Scratch of a resolve, allocated once. entries: most of any group; selected: K_max · k; staged: whether rows may be staged.
 struct resolve_scratch {
-    resolve_scratch(std::int64_t entries, std::int64_t selected, std::int64_t hot_pages)
+    resolve_scratch(std::int64_t entries, std::int64_t selected, std::int64_t hot_pages, bool staged = false)
         : candidates(static_cast<std::size_t>(entries)), victims(static_cast<std::size_t>(entries)),
-          missing(static_cast<std::size_t>(selected)), hot_bases(static_cast<std::size_t>(hot_pages)) {}
+          missing(static_cast<std::size_t>(selected)), places(missing.size()), hot_bases(static_cast<std::size_t>(hot_pages)),
+          uses(staged ? candidates.size() + missing.size() : 0), staged_order(staged ? missing.size() : 0) {}
     std::vector<std::uint64_t> candidates; // [B]
     std::vector<std::int32_t> victims;     // [B]
     std::vector<std::int32_t> missing;     // [K_max · k] distinct missed rows, first appearance first
+    std::vector<location> places;          // [K_max · k] where they went
     std::vector<location> hot_bases;       // [H] what an entry's number is added to, in the request at hand
+    std::vector<row_use> uses;               // [B + K_max · k] by code; empty: rows are never staged
+    std::vector<std::uint64_t> staged_order; // [K_max · k] as uses
     std::int32_t n_missing = 0;
 };
 

@@ -57,10 +57,12 @@ inline round_ref append(const step_ref& step, round_arrays& arrays, const batch_
     arrays.begin();
     round.n_requests = batch.n_requests;
     round.one_query = batch.widths == nullptr;
+    round.of = batch.of;
     for (std::int32_t r = 0; r < batch.n_requests; ++r) {
         const auto slot = detail::checked_slot(step, arrays, batch.slots[r]);
         const auto width = detail::checked_width(step, batch.widths ? batch.widths[r] : 1);
-        const auto n = slot < 0 ? 0 : step.tables.records[slot].frontier;
+        const auto n = slot < 0 ? 0 : step.tables.frontier(slot, batch.of);
+        if (slot >= 0 && step.staging.any()) step.staging.slots[slot] = {};
         round.slots[r] = slot;
         round.records[r] = slot < 0 ? slot_record{} : step.tables.records[slot];
         round.records[r].slot = slot;

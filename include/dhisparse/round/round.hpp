@@ -6,6 +6,7 @@
 #include <dhisparse/copy/tiers.hpp>
 #include <dhisparse/metrics/tally.hpp>
 #include <dhisparse/residency/slot_tables.hpp>
+#include <dhisparse/staging/staging.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -18,6 +19,7 @@ struct batch_ref {
     const std::int32_t* slots = nullptr;  // [n_requests] slot, -1 = padding
     const std::int32_t* widths = nullptr; // [n_requests] K_r in [0, K_max]; null: all 1
     std::int32_t n_requests = 0;
+    pass of = pass::target;               // whose frontiers the new positions start at
 };
 
 /// A round in progress. Query rows are packed request after request, K_r each, padding requests included.
@@ -32,6 +34,7 @@ struct round_ref {
     std::int32_t* index_blocks = nullptr; // [n_index_sources][max_queries] index block that holds t's key; -1: none
     std::int32_t n_requests = 0, n_queries = 0, max_queries = 0;
     bool one_query = false; // every request has one query: query r is request r's
+    pass of = pass::target;
 
     DHISPARSE_HD const location* group_locations(int g) const { return locations + std::int64_t{g} * max_queries; }
     DHISPARSE_HD const std::int32_t* source_blocks(int i) const { return index_blocks + std::int64_t{i} * max_queries; }
@@ -46,6 +49,7 @@ struct step_ref {
     std::int32_t n_index_sources = 0;
     std::int32_t k_max = 1;
     fast_divisor page_positions; // p
+    staging_ref staging = {};    // nothing: every union fits into the hot cache
 };
 
 /// The first of positions [from, to) that has no place in the slot's mapped pages, or `to`: what a commit may retain.
