@@ -5,8 +5,12 @@
 #include <dhisparse/ledger/ledger.hpp>
 #include <dhisparse/memory/buffer.hpp>
 #include <dhisparse/metrics/tally.hpp>
+#include <dhisparse/policy/growth/stepwise.hpp>
 #include <dhisparse/policy/hot_index/dense.hpp>
 #include <dhisparse/policy/layout/page_major.hpp>
+#include <dhisparse/policy/park_order/youngest.hpp>
+#include <dhisparse/policy/reclaim_order/most_optional.hpp>
+#include <dhisparse/policy/refill_order/in_turn.hpp>
 #include <dhisparse/policy/replacement/lru.hpp>
 
 #include <span>
@@ -19,6 +23,10 @@ struct default_policies {
     using layout = page_major;
     using hot_index = dense;
     using replacement = lru;
+    using growth = stepwise;
+    using reclaim_order = most_optional;
+    using refill_order = in_turn;
+    using park_order = youngest;
 };
 
 struct hierarchy_config {
@@ -33,7 +41,9 @@ struct hierarchy_config {
     std::int32_t max_requests = 0; // of a batch, padding included; 0: slots
     std::int32_t steps_ahead = 1;
     std::int32_t tail_pages = 0; // required a slot; 0: what steps_ahead and k_max ask for
-    std::int32_t reserve_pages = 0;
+    std::int32_t reserve_pages = 0; // never granted to optional history: for growth
+    std::int32_t refill_pages_per_step = 8; // history pages that start to come back to the GPU in one plan
+    std::int32_t backup_pages_per_step = 0; // imported pages backed up in one plan before a reclaim asks; 0: deferred
     std::int64_t metadata_bytes = 0; // of page maps and hot indexes; 0: 1.6 % of the pool, or what one request of max_positions needs
     std::int64_t max_positions = 0;  // longest request; 0: what both tiers can hold, at most 2^20
     std::span<std::byte> pool_memory = {}, host_memory = {}, table_memory = {}; // lent; empty: made
@@ -66,11 +76,28 @@ public:
     void landed(slot_id slot, std::int32_t first, std::int32_t n) { ledger_.landed(slot, first, n); }
     void finish_import(slot_id slot) { ledger_.finish_import(slot); }
     void finish(slot_id slot) { ledger_.finish(slot); }
+    std::int32_t reclaim(std::int64_t pages) { return ledger_.reclaim(pages); }
+    bool park(slot_id slot) { return ledger_.park(slot); }
+    fit fits_resume(slot_id slot) const { return ledger_.fits_resume(slot); }
+    bool try_resume(slot_id slot) { return ledger_.try_resume(slot); }
+    bool running(slot_id slot) const { return ledger_.running(slot); }
+    bool importing(slot_id slot) const { return ledger_.importing(slot); }
+    bool parked(slot_id slot) const { return ledger_.parked(slot); }
+    bool settled(slot_id slot) const { return ledger_.settled(slot); }
+    std::int32_t first_import(slot_id slot) const { return ledger_.first_import(slot); }
+    std::optional<prefix_id> keep(slot_id slot, std::int64_t positions) { return ledger_.keep(slot, positions); }
+    std::int64_t kept_positions(prefix_id prefix) const { return ledger_.kept_positions(prefix); }
+    void drop(prefix_id prefix) { ledger_.drop(prefix); }
+    std::optional<std::vector<gpu_page>> lease(std::int32_t pages) { return ledger_.lease(pages); }
+    void give_back(std::span<const gpu_page> pages) { ledger_.give_back(pages); }
+    void reset() { ledger_.reset(); }
+    /// GPU pages that a request takes at admission, before any hierarchy exists. Throws as bytes_needed.
+    static std::int32_t required_pages(const hierarchy_config& config, const demand& wanted);
 
-    /// Tickets completed since the last call. An engine of several ranks agrees on a set first.
+    /// Tickets completed since the last call, failure_of() those of copies that failed. An engine of several ranks agrees on a set first.
     std::span<const ticket> completed() { return executor_.completed(); }
     /// Decides and enqueues the edits and copies that are due. Returns the plan; its `stalled` slots
-    /// have not all of their next positions mapped. Throws as ledger::advance.
+    /// have not all of their next positions mapped, its `failed` requests have ended. Throws as ledger::advance.
     const step_plan& advance(stream, std::span<const ticket> completed, std::span<const frontier_report> frontiers);
 
     // ---- a round
@@ -115,6 +142,9 @@ private:
     };
     static plan_of_memory measure(const hierarchy_config& config);
     static memory_needed needed(const plan_of_memory& plan);
+    static ledger_config config_of(const hierarchy_config& config, const plan_of_memory& plan) {
+        return {plan.host_pages, config.steps_ahead, config.tail_pages, config.reserve_pages, config.refill_pages_per_step, config.backup_pages_per_step};
+    }
     hierarchy(const hierarchy_config& config, plan_of_memory plan);
 
     page_layout layout_;

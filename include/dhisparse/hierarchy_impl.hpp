@@ -59,12 +59,19 @@ template <class Backend, class Policies>
 memory_needed hierarchy<Backend, Policies>::bytes_needed(const hierarchy_config& config) { return needed(measure(config)); }
 
 template <class Backend, class Policies>
+std::int32_t hierarchy<Backend, Policies>::required_pages(const hierarchy_config& config, const demand& wanted) {
+    const auto plan = measure(config);
+    const class ledger alone(plan.layout, plan.tables, config_of(config, plan), ledger_policies::of<Policies>());
+    return alone.required_pages(wanted);
+}
+
+template <class Backend, class Policies>
 hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config) : hierarchy(config, measure(config)) {}
 
 template <class Backend, class Policies>
 hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config, plan_of_memory plan)
     : layout_(plan.layout), table_layout_(plan.tables),
-      ledger_(layout_, table_layout_, {plan.host_pages, config.steps_ahead, config.tail_pages, config.reserve_pages}),
+      ledger_(layout_, table_layout_, config_of(config, plan), ledger_policies::of<Policies>()),
       slab_({}, needed(plan).pool, 128, config.pool_memory, "pool"), table_memory_({}, needed(plan).tables, 128, config.table_memory, "table"),
       host_({}, needed(plan).host, 128, config.host_memory, "host"),
       path_(layout_, table_layout_, config.max_requests > 0 ? config.max_requests : config.slots, slab_.data(), host_.data(), table_memory_.data()) {

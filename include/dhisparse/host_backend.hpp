@@ -30,7 +30,12 @@ struct basic_host_backend {
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
             : layout_(layout), sizes_(tables), arrays_(max_requests, layout.limits().k_max, layout.n_groups(), layout.index().n_sources, tables.n_slots()),
               scratch_(most_entries(layout), std::int64_t{layout.limits().k_max} * layout.shape().k, layout.limits().hot_pages) {
-            step_.tiers = {slab, host, layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups()};
+            step_.tiers = {slab, host, layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups(), {}};
+            for (std::int32_t i = 0; i < layout_.index().blocks_per_page; ++i) {
+                block_first_.push_back(layout_.index_block(gpu_page{0}, i));
+                block_step_.push_back(layout_.index_block(gpu_page{1}, i) - block_first_.back());
+            }
+            step_.tiers.index = {layout_.index().pitch_bytes, layout_.index().blocks_per_page, block_first_.data(), block_step_.data()};
             step_.tables = sizes_.at(table_memory);
             step_.groups = sizes_.groups().data();
             step_.counts = &counts_;
@@ -65,6 +70,7 @@ struct basic_host_backend {
         slot_table_layout sizes_;
         round_arrays arrays_;
         resolve_scratch scratch_;
+        std::vector<std::int32_t> block_first_, block_step_; // [blocks_per_page] of an index page
         tally counts_;
         step_ref step_;
     };

@@ -59,6 +59,13 @@ struct ledger_rig {
     std::vector<dh::ticket> outstanding;
 };
 
+/// The slots that could not grow.
+inline std::vector<dh::slot_id> stalled(const dh::step_plan& plan) {
+    std::vector<dh::slot_id> out;
+    for (const auto& at : plan.stalled) out.push_back(at.slot);
+    return out;
+}
+
 /// Everything that a query could have changed.
 struct ledger_state {
     dh::page_counts pages;

@@ -252,7 +252,7 @@ inline void reference_model::check_plan(const dh::step_plan& plan) {
     const auto c = counts();
     expect(c.optional <= optional_before_ || c.free + n_grown_ >= options_.reserve, "optional pages granted out of the reserve: ", c.free, " free");
     std::set<int> stalled;
-    for (const auto& slot : plan.stalled) {
+    for (const auto& [slot, waits] : plan.stalled) {
         const auto* r = live_in(slot.index);
         expect(r && r->id == slot, "slot ", slot.index, " stalled, but is not there");
         stalled.insert(r->uid);

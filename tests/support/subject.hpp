@@ -15,7 +15,7 @@ namespace dhisparse_test {
 namespace dh = dhisparse;
 
 template <class Layout, class Index, class Replacement>
-struct policies {
+struct policies : dh::default_policies {
     using layout = Layout;
     using hot_index = Index;
     using replacement = Replacement;
