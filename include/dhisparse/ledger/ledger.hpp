@@ -53,8 +53,8 @@ public:
 
     // ---- import
     /// Gives writable pages for [first, first + n) of the slot's pages, as many from the front as there
-    /// are now (maybe none); pages given earlier are given again. Valid until the next call. Where history is spare every
-    /// page is optional, to whoever asks first.
+    /// are now (maybe none); pages given earlier are given again. Valid until the next call. None while
+    /// copies of a prefix are under way. While pages are spare every one is optional, and goes to whoever asks first.
     std::span<const gpu_page> import_pages(slot_id slot, std::int32_t first, std::int32_t n);
     /// The pages' contents are written, or will be before the next plan in stream order.
     void landed(slot_id slot, std::int32_t first, std::int32_t n);

@@ -9,9 +9,9 @@ namespace dhisparse {
 /// up and used again, never the reserve. The boundary page is the slot's own, and the window leaves one for it.
 inline bool ledger::give_import_page(std::int32_t s, std::int32_t page) {
     auto& slot = at(s);
-    if (page < slot.first_import) return false;
+    if (page < slot.first_import || slot.n_copies > 0) return false; // a prefix's keys would fall on those of these pages
     auto& r = page_of(s, page);
-    if (r.gpu != gpu_page::none || r.copied == durability::durable) return r.gpu != gpu_page::none && !r.filling;
+    if (r.gpu != gpu_page::none || r.copied == durability::durable) return r.gpu != gpu_page::none;
     const bool boundary = page == slot.prompt / size_.p();
     if (!boundary && may_grant()) {
         r.gpu = *gpu_.take(page_class::history);
@@ -59,7 +59,7 @@ inline void ledger::landed(slot_id id, std::int32_t first, std::int32_t n) {
             "), permitted: within [0, ", pages, ")");
     for (auto page = first; page < first + n; ++page) {
         const auto number_of = slot.pages[static_cast<std::size_t>(page)].record;
-        const bool given = number_of >= 0 && record(number_of).gpu != gpu_page::none && !record(number_of).filling;
+        const bool given = number_of >= 0 && record(number_of).gpu != gpu_page::none;
         require(given && !record(number_of).landed && slot.importing(), "landed: page ", page, " of slot ", id.index,
                 given && record(number_of).landed ? " has landed already" : " was not given by import_pages");
     }
