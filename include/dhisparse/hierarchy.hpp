@@ -84,7 +84,7 @@ public:
     bool importing(slot_id slot) const { return ledger_.importing(slot); }
     bool parked(slot_id slot) const { return ledger_.parked(slot); }
     bool settled(slot_id slot) const { return ledger_.settled(slot); }
-    std::int32_t first_import(slot_id slot) const { return ledger_.first_import(slot); }
+    std::int32_t shared_positions(slot_id slot) const { return ledger_.shared_positions(slot); }
     std::optional<prefix_id> keep(slot_id slot, std::int64_t positions) { return ledger_.keep(slot, positions); }
     std::int64_t kept_positions(prefix_id prefix) const { return ledger_.kept_positions(prefix); }
     void drop(prefix_id prefix) { ledger_.drop(prefix); }
@@ -107,6 +107,13 @@ public:
     void resolve(stream s, const round_ref& round, const announcement_shape& said, const selection_ref& selection, const locations_ref& out);
     /// accepted: [n_requests] A; null: all of K_r.
     void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr) { path_.commit(s, round, accepted); }
+
+    /// Rows [first, last) of the source that this layer writes, one after another in `out`, each row_bytes long with its runs one after
+    /// another: for prefill attention over earlier history, wherever that lies. In stream order behind the last plan; `out` is memory
+    /// that the backend writes. A row that is nowhere is left as it is. Throws invalid_argument where the range or `out` is too short.
+    void gather(stream s, int layer, slot_id slot, std::int64_t first, std::int64_t last, std::span<std::byte> out);
+    std::vector<gpu_page> page_table(slot_id slot) const { return ledger_.page_table(slot); }
+    void page_table(std::span<const slot_id> slots, std::int32_t n_pages, std::span<std::int32_t> out) const { ledger_.page_table(slots, n_pages, out); }
 
     // ---- addresses
     /// Rows that this layer reads: its own source, or the one whose selection it reuses.

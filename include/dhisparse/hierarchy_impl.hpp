@@ -97,6 +97,19 @@ void hierarchy<Backend, Policies>::resolve(stream s, const round_ref& round, con
 }
 
 template <class Backend, class Policies>
+void hierarchy<Backend, Policies>::gather(stream s, int layer, slot_id slot, std::int64_t first, std::int64_t last, std::span<std::byte> out) {
+    const auto lane = layout_.lane_of_layer(layer);
+    int g = 0;
+    while (lane >= layout_.group(g).first_lane + layout_.group(g).n_lanes) ++g;
+    const auto row_bytes = layout_.lanes()[static_cast<std::size_t>(lane)].row_bytes;
+    const auto rows = std::int64_t{layout_.group(g).rows_per_page.divisor} * static_cast<std::int64_t>(ledger_.page_table(slot).size());
+    require(first >= 0 && first <= last && last <= rows, "gather: rows [", first, ", ", last, "), permitted: within [0, ", rows, ")");
+    require(static_cast<std::int64_t>(out.size()) >= (last - first) * row_bytes, "gather: room for ", out.size(), " bytes, needed: ", (last - first) * row_bytes);
+    path_.gather(s, {.slot = slot.index, .group = g, .lane = lane - layout_.group(g).first_lane, .first_row = static_cast<std::int32_t>(first),
+                     .last_row = static_cast<std::int32_t>(last), .out = out.data()});
+}
+
+template <class Backend, class Policies>
 source_view hierarchy<Backend, Policies>::view(int layer) const {
     require_in(layer, 0, shape().layers - 1, "layer");
     const auto lane = read_lane_[static_cast<std::size_t>(layer)];

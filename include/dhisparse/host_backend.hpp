@@ -1,6 +1,7 @@
 /// The host backend: everything in ordinary memory, every call done when it returns. The oracle.
 #pragma once
 
+#include <dhisparse/executor/gather.hpp>
 #include <dhisparse/executor/host_executor.hpp>
 #include <dhisparse/memory/resource.hpp>
 #include <dhisparse/resolve/resolve.hpp>
@@ -52,6 +53,7 @@ struct basic_host_backend {
             dhisparse::resolve<typename Policies::hot_index, typename Policies::replacement>(step_, g, round, selection, out, scratch_);
         }
         void commit(stream, const round_ref& round, const std::int32_t* accepted) { dhisparse::commit(step_, round, accepted); }
+        void gather(stream, const gather_args& args) { dhisparse::gather(step_.tiers, step_.tables, args); }
         void apply(executor& executor, stream, const step_plan& plan) { executor.apply(plan, step_.tables, sizes_, layout_, step_.tiers); }
 
         const step_ref& step() const { return step_; }

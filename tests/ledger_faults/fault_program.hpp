@@ -58,7 +58,7 @@ private:
     using hierarchy = dh::hierarchy<dh::basic_host_backend<held_copier>, chosen_policies>;
     struct request {
         dh::slot_id id;
-        int prompt = 0, first = 0;     // prompt; page that it imports first
+        int prompt = 0, shared = 0, first = 0; // prompt; of it, what a prefix gave; page that it imports first
         int known = 0;                 // frontier that was reported
         bool imported = false, opened = false, parked = false, closed = false;
         bool ready = false;            // rounds may include it: it ran when the last plan was made
@@ -133,3 +133,4 @@ private:
 } // namespace dhisparse_test
 
 #include "fault_program_impl.hpp"
+#include "fault_program_round.hpp"

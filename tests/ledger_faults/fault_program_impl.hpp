@@ -77,7 +77,8 @@ inline void fault_program::operate() {
     if (what < 92) return lease();
     if (what < 94) return extend();
     if (what < 96) return end_one();
-    it_->reclaim(random_.between(0, 6));
+    const auto pages = it_->ledger().pages();
+    it_->reclaim(random_.one_in(2) ? random_.between(0, 6) : std::max(0, pages.optional - pages.reclaiming));
     note("reclaim");
 }
 
@@ -96,7 +97,9 @@ inline void fault_program::admit() {
     if (!kept_.empty() && random_.one_in(2)) {
         const auto& prefix = random_.pick_of(kept_);
         wanted.prefix = prefix.id;
-        wanted.shared = random_.between(0, std::min(static_cast<int>(wanted.positions), static_cast<int>(prefix.tokens.size())));
+        wanted.positions = std::max<std::int64_t>(wanted.positions, random_.between(0, static_cast<int>(prefix.tokens.size())));
+        const auto most = std::min(static_cast<int>(wanted.positions), static_cast<int>(prefix.tokens.size()));
+        wanted.shared = random_.one_in(2) ? most : random_.between(0, most);
         tokens.assign(prefix.tokens.begin(), prefix.tokens.begin() + wanted.shared);
     }
     const auto fit = it_->fits(wanted);
@@ -112,7 +115,8 @@ inline void fault_program::admit() {
     request r;
     r.id = *id;
     r.prompt = static_cast<int>(wanted.positions);
-    r.first = it_->first_import(*id);
+    r.shared = it_->shared_positions(*id);
+    r.first = r.shared / p();
     while (static_cast<int>(tokens.size()) < r.prompt) tokens.push_back(mix(++n_tokens_) | 1);
     r.tokens = tokens;
     expect(requests_.emplace(id->index, r).second, "slot ", id->index, " given twice");
@@ -146,11 +150,12 @@ inline void fault_program::write_page(request& r, int page, dh::gpu_page at) {
         for (int row = 0; row < p() / m(g); ++row) {
             const int t = page * p() + row * m(g);
             if (t + m(g) > r.prompt) break;
+            if (t + m(g) <= r.shared) continue;
             for (std::size_t lane = 0; lane < windows_[g].size(); ++lane)
                 windows_[g][lane].write(group.at(at, static_cast<std::uint32_t>(row)), row_of({r.tokens.data() + t, static_cast<std::size_t>(m(g))}, g, lane));
         }
     }
-    for (int t = page * p(); t < std::min(r.prompt, (page + 1) * p()); ++t)
+    for (int t = std::max(r.shared, page * p()); t < std::min(r.prompt, (page + 1) * p()); ++t)
         for (int i = 0; i < static_cast<int>(key_bytes_.size()); ++i)
             if (auto* key = key_of(r, i, t))
                 for (std::int64_t b = 0; b < key_bytes_[static_cast<std::size_t>(i)]; ++b) key[b] = row_byte(r.tokens[static_cast<std::size_t>(t)], -1 - i, b);
@@ -163,85 +168,6 @@ inline std::byte* fault_program::key_of(const request& r, int i, int t) {
     const auto block = it_->tables().index_table(r.id.index, i)[t / p()];
     expect(block >= 0, name(r), " has no index block for position ", t);
     return it_->index_base() + block * it_->layout().index().pitch_bytes + t % p() / n * key_bytes_[static_cast<std::size_t>(i)];
-}
-
-// ---- rounds
-
-inline void fault_program::round() {
-    std::vector<request*> batch;
-    for (auto& [s, r] : requests_)
-        if (r.ready && !random_.one_in(3) && r.frontiers.size() <= static_cast<std::size_t>(config_.steps_ahead)) batch.push_back(&r);
-    if (batch.empty()) return;
-    std::vector<std::int32_t> slots, widths, accepted;
-    for (const auto* r : batch) {
-        slots.push_back(r->id.index);
-        widths.push_back(random_.between(1, config_.k_max));
-        accepted.push_back(random_.between(0, widths.back() - 1));
-    }
-    const auto round = it_->append({}, {slots.data(), widths.data(), static_cast<std::int32_t>(slots.size())});
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-        auto& r = *batch[i];
-        for (int j = 0; j < widths[i]; ++j) {
-            r.tokens.push_back(mix(++n_tokens_) | 1);
-            write_position(r, round, round.first_query[i] + j, static_cast<int>(r.tokens.size()) - 1);
-        }
-    }
-    resolve(round, batch);
-    it_->commit({}, round, accepted.data());
-    std::string what = "round";
-    for (auto* r : batch) {
-        const int n = it_->tables().records[r->id.index].frontier;
-        expect(n <= static_cast<int>(r->tokens.size()), name(*r), " committed more than was appended");
-        r->tokens.resize(static_cast<std::size_t>(n));
-        r->frontiers.push_back(n);
-        what += dh::text(" ", r->id.index, ":", n);
-    }
-    note(what);
-}
-
-inline void fault_program::write_position(const request& r, const dh::round_ref& round, int q, int t) {
-    for (std::size_t g = 0; g < windows_.size(); ++g) {
-        const auto at = round.group_locations(static_cast<int>(g))[q];
-        if (at < 0 || (t + 1) % m(g) != 0) continue;
-        for (std::size_t lane = 0; lane < windows_[g].size(); ++lane)
-            windows_[g][lane].write(at, row_of({r.tokens.data() + t + 1 - m(g), static_cast<std::size_t>(m(g))}, g, lane));
-    }
-    for (int i = 0; i < static_cast<int>(key_bytes_.size()); ++i) {
-        const auto block = round.source_blocks(i)[q];
-        const auto n = key_positions_[static_cast<std::size_t>(i)];
-        if (block < 0 || (t + 1) % n != 0) continue;
-        auto* key = it_->index_base() + block * it_->layout().index().pitch_bytes + t % p() / n * key_bytes_[static_cast<std::size_t>(i)];
-        for (std::int64_t b = 0; b < key_bytes_[static_cast<std::size_t>(i)]; ++b) key[b] = row_byte(r.tokens[static_cast<std::size_t>(t)], -1 - i, b);
-    }
-}
-
-/// A random selection of committed rows a query; each must be found, with its bytes, and stay there for the step.
-inline void fault_program::resolve(const dh::round_ref& round, const std::vector<request*>& batch) {
-    for (const auto& said : it_->shape().announcements) {
-        const auto g = static_cast<std::size_t>(said.group);
-        const int k = config_.shape.k;
-        std::vector<std::int32_t> selection(static_cast<std::size_t>(round.n_queries * k), -1);
-        std::vector<dh::location> at(selection.size(), 12345);
-        std::vector<const request*> of(selection.size());
-        for (std::size_t i = 0; i < batch.size(); ++i)
-            for (int q = round.first_query[i]; q < round.first_query[i + 1]; ++q)
-                for (int j = 0; j < k; ++j) {
-                    const int rows = round.frontiers[i] / m(g);
-                    const auto e = static_cast<std::size_t>(q * k + j);
-                    of[e] = batch[i];
-                    if (rows > 0) selection[e] = random_.between(0, rows - 1);
-                }
-        it_->resolve({}, round, said, {selection.data(), k, k}, {at.data(), k, k});
-        for (std::size_t e = 0; e < at.size(); ++e) {
-            if (selection[e] < 0) continue;
-            const auto& r = *of[e];
-            expect(at[e] >= 0, name(r), " row ", selection[e], " is nowhere");
-            const std::vector<token> tokens(r.tokens.begin() + selection[e] * m(g), r.tokens.begin() + (selection[e] + 1) * m(g));
-            expect_at(g, at[e], tokens, dh::text("resolved row ", selection[e], " of ", name(r)));
-            const auto page = it_->tables().page_map(r.id.index)[selection[e] / (p() / m(g))];
-            if (page >= 0) readers_.push_back({g, at[e], tokens, 0});
-        }
-    }
 }
 
 // ---- between rounds
@@ -318,11 +244,12 @@ inline void fault_program::resume() {
     if (!done) return;
     r->parked = r->closed = r->opened = false;
     r->frontiers.clear();
+    r->shared = it_->shared_positions(r->id);
     if (r->imported) r->tokens.resize(static_cast<std::size_t>(r->known));
 }
 
 inline void fault_program::share() {
-    if (!kept_.empty() && random_.one_in(3)) {
+    if (!kept_.empty() && random_.one_in(6 - std::min(4, static_cast<int>(kept_.size())))) {
         const auto which = random_.between(0, static_cast<int>(kept_.size()) - 1);
         note(dh::text("drop ", static_cast<std::int64_t>(kept_[static_cast<std::size_t>(which)].id)));
         it_->drop(kept_[static_cast<std::size_t>(which)].id);
@@ -331,7 +258,7 @@ inline void fault_program::share() {
     }
     auto* r = pick([](const request& q) { return q.imported && !q.parked; });
     if (!r || !it_->running(r->id)) return;
-    const auto id = it_->keep(r->id, random_.between(0, r->known));
+    const auto id = it_->keep(r->id, random_.one_in(2) ? r->known : random_.between(0, r->known));
     note(dh::text("keep of ", name(*r), id ? dh::text(": ", static_cast<std::int64_t>(*id)) : ": refused"));
     if (id) kept_.push_back({*id, {r->tokens.begin(), r->tokens.begin() + it_->kept_positions(*id)}});
 }
@@ -379,63 +306,6 @@ inline void fault_program::drain() {
     expect(it_->ledger().free_slots() == config_.slots, "leaked: ", it_->ledger().free_slots(), " free slots at the end");
     const auto fit = it_->fits({0, 1});
     expect(fit.answer == dh::verdict::now, "nothing fits an empty ledger: ", fit.limit);
-}
-
-// ---- what must hold
-
-inline std::vector<std::byte> fault_program::row_of(std::span<const token> tokens, std::size_t g, std::size_t lane) const {
-    std::vector<std::byte> out(static_cast<std::size_t>(windows_[g][lane].view.row_bytes));
-    make_row(tokens, windows_[g][lane].layer, out);
-    return out;
-}
-
-inline void fault_program::expect_at(std::size_t g, dh::location at, std::span<const token> tokens, const std::string& what) const {
-    for (std::size_t lane = 0; lane < windows_[g].size(); ++lane) {
-        std::vector<std::byte> got(static_cast<std::size_t>(windows_[g][lane].view.row_bytes));
-        windows_[g][lane].read(at, got);
-        expect(got == row_of(tokens, g, lane), what, ": other bytes at location ", at, ", lane ", lane);
-    }
-}
-
-inline void fault_program::check(int n_samples) {
-    for (auto& [s, r] : requests_)
-        if (r.opened && it_->tables().live(s)) check_request(r, n_samples);
-    for (const auto& at : readers_) expect_at(at.g, at.at, at.tokens, "a step in flight reads");
-}
-
-inline void fault_program::check_request(const request& r, int n_samples) {
-    const bool all = n_samples >= 1000;
-    const int n = r.imported && it_->tables().records[r.id.index].frontier > 0 ? it_->tables().records[r.id.index].frontier : 0;
-    for (std::size_t g = 0; g < windows_.size(); ++g) {
-        const int rows = n / m(g);
-        for (int i = 0; i < (all ? rows : std::min(rows, n_samples)); ++i) check_row(r, g, all ? i : random_.between(0, rows - 1));
-    }
-    if (!key_bytes_.empty())
-        for (int i = 0; i < (all ? n : std::min(n, n_samples)); ++i) check_key(r, all ? i : random_.between(0, n - 1));
-}
-
-/// On the GPU where it is mapped, else in the host tier.
-inline void fault_program::check_row(const request& r, std::size_t g, int row) {
-    const auto& group = it_->layout().group(static_cast<int>(g));
-    const auto page = row / (p() / m(g)), in_page = row % (p() / m(g));
-    const std::span<const token> tokens(r.tokens.data() + row * m(g), static_cast<std::size_t>(m(g)));
-    const auto gpu = it_->tables().page_map(r.id.index)[page], host = it_->tables().host_map(r.id.index)[page];
-    if (gpu >= 0) return expect_at(g, group.at(dh::gpu_page{gpu}, static_cast<std::uint32_t>(in_page)), tokens, dh::text(name(r), " row ", row));
-    expect(host >= 0, name(r), " row ", row, " is on no tier");
-    const auto* from = it_->tiers().host + group.host_offset(dh::host_page{host}, it_->layout().host_page_bytes(), static_cast<std::uint32_t>(in_page));
-    for (std::size_t lane = 0; lane < windows_[g].size(); ++lane, from += group.host_lane_bytes) {
-        const auto wanted = row_of(tokens, g, lane);
-        expect(std::memcmp(from, wanted.data(), wanted.size()) == 0, name(r), " row ", row, ": other bytes in host page ", host);
-    }
-}
-
-inline void fault_program::check_key(const request& r, int t) {
-    for (int i = 0; i < static_cast<int>(key_bytes_.size()); ++i) {
-        const auto* key = key_of(r, i, t);
-        if (!key) continue;
-        for (std::int64_t b = 0; b < key_bytes_[static_cast<std::size_t>(i)]; ++b)
-            expect(key[b] == row_byte(r.tokens[static_cast<std::size_t>(t)], -1 - i, b), name(r), ": index key of position ", t, ", source ", i);
-    }
 }
 
 } // namespace dhisparse_test

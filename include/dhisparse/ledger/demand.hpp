@@ -30,6 +30,13 @@ struct fit {
     friend bool operator==(const fit&, const fit&) = default;
 };
 
+/// Pages by class: required + optional + leaving + free = capacity. `promised` of the required ones belong
+/// to slots that have not taken them yet; leaving: of ended requests or unmapped history, until the fence;
+/// reclaiming: of the optional (and, of requests being parked, required) ones, those that leave once copied.
+struct page_counts {
+    std::int32_t capacity = 0, required = 0, optional = 0, leaving = 0, free = 0, promised = 0, reclaiming = 0;
+};
+
 /// A slot's frontier as the host knows it, from a step that has completed.
 struct frontier_report {
     slot_id slot;

@@ -2,8 +2,6 @@
 /// copied when. No CUDA, no clock, no polling: the same calls give the same plans.
 #pragma once
 
-#include <dhisparse/core/arithmetic.hpp>
-#include <dhisparse/core/types.hpp>
 #include <dhisparse/ledger/plan.hpp>
 #include <dhisparse/ledger/request_size.hpp>
 #include <dhisparse/ledger/request_state.hpp>
@@ -12,24 +10,12 @@
 #include <dhisparse/residency/metadata_region.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
-#include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 namespace dhisparse {
-
-/// Pages by class: required + optional + leaving + free = capacity. `promised` of the required ones belong
-/// to slots that have not taken them yet; leaving: of ended requests or unmapped history, until the fence;
-/// reclaiming: of the optional (and, of requests being parked, required) ones, those that leave once copied.
-struct page_counts {
-    std::int32_t capacity = 0, required = 0, optional = 0, leaving = 0, free = 0, promised = 0, reclaiming = 0;
-};
 
 class ledger {
 public:
@@ -40,8 +26,7 @@ public:
     /// Whether a request would be admitted. Changes nothing. Throws invalid_argument where the demand is negative, or
     /// names a prefix that isn't kept or isn't as long as `shared`.
     fit fits(const demand& wanted) const;
-    /// Takes all required pages, metadata and host pages, or nothing. Throws as fits. Pages before first_import(slot)
-    /// are there already.
+    /// Takes all required pages, metadata and host pages, or nothing. Throws as fits. What it has of a prefix: shared_positions(slot).
     std::optional<slot_id> try_admit(const demand& wanted);
     /// Raises the reserved length to `positions` (a smaller one changes nothing); false where metadata, or with growth
     /// `reserved` a page of either tier, lacks.
@@ -60,8 +45,10 @@ public:
     void landed(slot_id slot, std::int32_t first, std::int32_t n);
     /// The history is complete: rounds may run once running(slot). Throws invalid_argument naming the first page that has not landed.
     void finish_import(slot_id slot);
-    /// The first page that import_pages gives; those before it are a prefix's.
-    std::int32_t first_import(slot_id slot) const { return state(slot, "first_import").first_import; }
+    /// Positions that are there already, from a prefix: all that was asked for, or whole pages of it where the host tier hadn't
+    /// all of the last. The import goes on there; a page that they end in is given with their rows in it.
+    /// Fewer after a park before that page had landed.
+    std::int32_t shared_positions(slot_id slot) const { return state(slot, "shared_positions").shared; }
 
     // ---- a request's life
     /// The request has ended (or was aborted), in whatever state. Its pages come back after the steps and copies in flight.
@@ -74,11 +61,11 @@ public:
     fit fits_resume(slot_id slot) const;
     /// Takes the required pages of a parked request, or nothing. It goes on (running, or importing) after a later plan.
     bool try_resume(slot_id slot);
-    /// Rounds may include the slot, once the last plan is in the stream.
-    bool running(slot_id slot) const { return state(slot, "running").phase == detail::phase::running; }
-    bool importing(slot_id slot) const { return state(slot, "importing").phase == detail::phase::importing; }
+    /// Rounds may include the slot: the last plan has made it ready, or an earlier one.
+    bool running(slot_id slot) const { return state(slot, "running").phase == phase::running && state(slot, "running").ready_in < counts_.plans; }
+    bool importing(slot_id slot) const { return state(slot, "importing").importing(); }
     /// Given up by park; and no copy of it is under way any more.
-    bool parked(slot_id slot) const { return state(slot, "parked").phase == detail::phase::parked; }
+    bool parked(slot_id slot) const { return state(slot, "parked").phase == phase::parked; }
     /// No copy of its pages is under way and all of its full pages are durable, or optional.
     bool settled(slot_id slot) const;
 
@@ -130,20 +117,16 @@ private:
     using slot_state = detail::slot_state;
     using prefix_state = detail::prefix_state;
     using outstanding = detail::outstanding;
+    using sharing = detail::sharing;
+    using choice = detail::choice;
+    using page_range = detail::page_range;
 
     // admission
-    struct sharing {
-        std::int64_t whole = 0;   // pages shared by reference
-        std::int32_t boundary = -1; // record of the page that is copied, -1: none
-    };
     sharing sharing_of(const demand& wanted) const;
     void require_valid(const demand& wanted) const;
     fit fits_pages(std::int64_t needed) const;
     void open(std::int32_t s, const demand& wanted, std::int64_t run, std::int32_t map_pages);
     void open_shared(std::int32_t s, const demand& wanted, const sharing& shared);
-    struct page_range {
-        std::int64_t first = 0, last = 0;
-    };
     page_range reserved_growth(const slot_state& slot, std::int64_t positions) const;
     bool has_room_for(const slot_state& slot, const page_range& pages) const;
     void take_reserved(std::int32_t s, const page_range& pages);
@@ -186,9 +169,6 @@ private:
     void say(edit::kind what, std::int32_t slot, std::int64_t value, std::int32_t index = 0) { next_.edits.push_back({what, slot, index, value}); }
 
     // reclaim, refill
-    struct choice {
-        std::vector<std::int32_t> records, slots;
-    };
     choice choose(std::int64_t pages) const;
     void leave(std::int32_t r);
     void reclaim_for_growth();

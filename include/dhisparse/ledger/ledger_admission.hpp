@@ -117,6 +117,7 @@ inline void ledger::open_shared(std::int32_t s, const demand& wanted, const shar
     auto& slot = at(s);
     const auto& prefix = prefix_of(wanted.prefix, "demand");
     slot.first_import = static_cast<std::int32_t>(shared.whole);
+    slot.shared = shared.boundary < 0 ? slot.first_import * size_.p() : static_cast<std::int32_t>(wanted.shared);
     for (std::int32_t page = 0; page < slot.first_import; ++page) {
         const auto r = prefix.records[static_cast<std::size_t>(page)];
         slot.pages[static_cast<std::size_t>(page)].record = r;

@@ -95,6 +95,7 @@ inline void ledger::finish_import(slot_id id) {
 inline void ledger::end_import(std::int32_t s) {
     auto& slot = at(s);
     slot.phase = phase::running;
+    slot.ready_in = counts_.plans;
     slot.frontier = static_cast<std::int32_t>(slot.prompt);
     slot.first_tail = slot.frontier / size_.p();
     slot.mapped_to = static_cast<std::int32_t>(size_.pages_of(slot.prompt));

@@ -73,7 +73,9 @@ inline void ledger::park_page(std::int32_t s, std::int32_t page) {
     const auto number_of = record_number(s, page);
     auto& r = record(number_of);
     if (r.gpu == gpu_page::none) return;
-    if (!r.landed) {
+    if (!r.landed) { // rows of a prefix in it are lost with it
+        auto& shared = at(s).shared;
+        shared = std::min(shared, std::max(page, at(s).first_import) * size_.p());
         if (r.at == place::tail) hold_tail(at(s), -1);
         return free_gpu(r);
     }
@@ -196,6 +198,7 @@ inline void ledger::restore_partial_page(std::int32_t s) {
 inline void ledger::reopen(std::int32_t s) {
     auto& slot = at(s);
     slot.phase = slot.imported ? phase::running : phase::importing;
+    slot.ready_in = counts_.plans;
     ++counts_.resumed;
     say(edit::kind::open, s, slot.run, slot.map_pages);
     say(edit::kind::positions, s, slot.positions);

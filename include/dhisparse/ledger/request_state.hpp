@@ -6,8 +6,6 @@
 #include <dhisparse/durable/durability.hpp>
 
 #include <cstdint>
-#include <set>
-#include <tuple>
 #include <vector>
 
 namespace dhisparse::detail {
@@ -56,6 +54,7 @@ struct slot_state {
     bool growing = false, imported = false;
     std::int64_t prompt = 0, positions = 0; // imported; reserved
     std::int32_t first_import = 0; // pages before it are a prefix's
+    std::int32_t shared = 0;     // positions that a prefix gave, by reference or copied
     std::int32_t frontier = 0;   // as the host knows it
     std::int32_t first_tail = 0; // pages before it are history
     std::int32_t mapped_to = 0;  // pages before it have been given
@@ -67,6 +66,7 @@ struct slot_state {
     std::int32_t n_stalled = 0;  // plans in a row in which it could not grow
     std::int64_t run = 0;
     std::uint64_t admitted = 0, reclaimed = 0, refilled = 0, refill_key = 0;
+    std::uint64_t ready_in = 0;  // plans made before the one that opens it to rounds
     bool refillable = false;     // is in the ledger's set of those
     std::vector<slot_page> pages;
     std::vector<gpu_page> hot, index;
@@ -81,6 +81,21 @@ struct prefix_state {
     std::int32_t positions = 0, n_copies = 0;
     std::vector<std::int32_t> records; // of its pages, the last may be read in part
     std::vector<host_page> saved_index;
+};
+
+/// What an admission takes of a prefix.
+struct sharing {
+    std::int64_t whole = 0;     // pages by reference
+    std::int32_t boundary = -1; // record of the page that is copied, -1: none
+};
+
+/// What a reclaim takes, and from which requests.
+struct choice {
+    std::vector<std::int32_t> records, slots;
+};
+
+struct page_range {
+    std::int64_t first = 0, last = 0; // [first, last)
 };
 
 /// A piece of work under way, and what it lets go of when it is done.
