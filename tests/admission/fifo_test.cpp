@@ -135,7 +135,7 @@ std::vector<setting> settings() {
     const plain_shape_options keys{.row_bytes = 32, .index_key_bytes = 32}; // an index page a page
     return {
         {"a pool for a request and a half", {.pool_pages = 10, .host_pages = 60, .refill_pages_per_step = 2, .shape = keys}},
-        {"a roomier one", {.pool_pages = 20, .host_pages = 60, .refill_pages_per_step = 2, .backup_pages_per_step = 1, .shape = keys}},
+        {"one for two, until they grow", {.pool_pages = 14, .host_pages = 60, .refill_pages_per_step = 2, .backup_pages_per_step = 1, .shape = keys}},
         {"host pages for one and a half", {.pool_pages = 14, .host_pages = 6, .refill_pages_per_step = 1}},
         {"no host tier, growth reserved", {.pool_pages = 7, .host_pages = 0, .hot_pages = 0, .steps_ahead = 0}, true},
         {"no host tier, stepwise", {.pool_pages = 7, .host_pages = 0, .hot_pages = 0, .steps_ahead = 0}},
@@ -156,14 +156,19 @@ tallies explore(const setting& set, int n_requests, bool late) {
 } // namespace
 
 TEST_CASE("every interleaving of three requests comes to its end", "[admission]") {
+    int parks = 0, restarts = 0;
     for (const auto& set : settings())
         for (const bool late : {false, true}) {
             CAPTURE(set.name, late);
             const auto all = explore(set, 3, late);
-            CHECK(all.leaves >= 50);
+            parks += all.most_parks;
+            restarts += all.most_restarts;
+            CHECK(all.leaves >= 20);
             CHECK(all.most_parks <= 8);
             CHECK(all.most_restarts <= 8);
         }
+    CHECK(parks > 0); // room was made in both ways
+    CHECK(restarts > 0);
 }
 
 TEST_CASE("every interleaving of four requests comes to its end", "[admission][slow]") {
@@ -217,7 +222,9 @@ TEST_CASE("the front's reclaim is let go of when it is cancelled", "[admission]"
 
 TEST_CASE("AD-06 four equal requests in a pool for one and a half all finish, with few parks", "[admission]") {
     dh::ledger_policies policies;
-    world w(settings()[0].sizes, policies);
+    auto sizes = settings()[1].sizes;
+    sizes.pool_pages = 15;
+    world w(sizes, policies);
     for (int i = 0; i < 4; ++i) w.requests.push_back({.prompt = 8, .growth = 12});
     for (int i = 0; i < 2000 && !w.done(); ++i) {
         bool acted = false;
@@ -226,6 +233,7 @@ TEST_CASE("AD-06 four equal requests in a pool for one and a half all finish, wi
         if (!acted) w.complete();
     }
     CHECK(w.done());
+    CHECK(w.n_parks > 0);
     CHECK(w.n_parks <= 8);
     CHECK(w.n_restarts == 0);
     CHECK(std::is_sorted(w.admitted.begin(), w.admitted.end()));

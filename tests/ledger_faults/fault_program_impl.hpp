@@ -36,6 +36,7 @@ inline void fault_program::choose_config() {
     config_.pool_pages = static_cast<std::int32_t>(least) * random_.between(1, 3) + random_.between(0, 12) + (config_.host_pages == 0 ? 20 : 0);
     config_.reserve_pages = std::min(random_.pick({0, 0, 1, 3, config_.pool_pages}), config_.pool_pages);
     config_.max_positions = 200;
+    if (!random_.one_in(4)) config_.metadata_bytes = 1 << 20;
     chosen_growth::all = random_.one_in(4);
     chosen_order<0>::chosen = random_.pick({dh::most_optional::key, dh::least_recently_admitted::key, dh::round_robin::key});
     chosen_order<1>::chosen = random_.pick({dh::in_turn::key, dh::first_admitted::key});

@@ -24,7 +24,10 @@ class subject_of final : public subject {
 public:
     explicit subject_of(const dh::hierarchy_config& config)
         : it_(config), sizes_(dh::slot_table_layout::make<index>(it_.layout(), config.slots, 0)),
-          region_bytes_(hierarchy::bytes_needed(config).tables - sizes_.bytes()) {}
+          region_bytes_(hierarchy::bytes_needed(config).tables - sizes_.bytes()) {
+        // Memory may come with the bytes of an earlier hierarchy's rows.
+        if (it_.tiers().host) std::memset(it_.tiers().host, 0xEE, static_cast<std::size_t>(config.host_pages * it_.layout().host_page_bytes()));
+    }
 
     dh::fit fits(const dh::demand& wanted) const override { return it_.fits(wanted); }
     std::optional<dh::slot_id> try_admit(const dh::demand& wanted) override { return it_.try_admit(wanted); }

@@ -127,6 +127,7 @@ private:
     fit fits_pages(std::int64_t needed) const;
     void open(std::int32_t s, const demand& wanted, std::int64_t run, std::int32_t map_pages);
     void open_shared(std::int32_t s, const demand& wanted, const sharing& shared);
+    void copy_boundary(std::int32_t s, std::int32_t page, std::int32_t source);
     page_range reserved_growth(const slot_state& slot, std::int64_t positions) const;
     bool has_room_for(const slot_state& slot, const page_range& pages) const;
     void take_reserved(std::int32_t s, const page_range& pages);

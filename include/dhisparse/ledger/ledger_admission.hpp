@@ -99,17 +99,22 @@ inline void ledger::open(std::int32_t s, const demand& wanted, std::int64_t run,
     if (wanted.shared > 0) open_shared(s, wanted, shared);
     if (host_.capacity() > 0)
         for (auto page = static_cast<std::int32_t>(shared.whole); page < pages; ++page) give_host_page(s, page);
-    if (shared.boundary < 0) return;
-    auto& from = record(shared.boundary); // its rows come by way of the host tier
-    auto& to = page_of(s, static_cast<std::int32_t>(shared.whole));
+    if (shared.boundary >= 0) copy_boundary(s, static_cast<std::int32_t>(shared.whole), shared.boundary);
+}
+
+/// A prefix's last page, of which the request shares a part, goes into its tail by way of the host tier.
+inline void ledger::copy_boundary(std::int32_t s, std::int32_t page, std::int32_t source) {
+    auto& slot = at(s);
+    auto& from = record(source);
+    auto& to = page_of(s, page);
     to.gpu = *take_tail(slot);
     to.at = place::tail;
     to.whole_copy = to.filling = true;
     ++slot.n_copies;
     gpu_.hold(to.gpu);
     host_.hold(from.host);
-    post({.what = outstanding::kind::boundary, .way = direction::to_gpu, .gpu = {to.gpu}, .host = {from.host}, .tails = {},
-          .record = slot.pages[static_cast<std::size_t>(shared.whole)].record, .use = to.use, .slot = id_of(s)}, {.way = direction::to_gpu, .gpu = to.gpu, .host = from.host});
+    post({.what = outstanding::kind::boundary, .way = direction::to_gpu, .gpu = {to.gpu}, .host = {from.host}, .tails = {}, .record = record_number(s, page),
+          .use = to.use, .slot = id_of(s)}, {.way = direction::to_gpu, .gpu = to.gpu, .host = from.host});
 }
 
 /// The pages of a prefix that a new request holds with it, and their index keys.
