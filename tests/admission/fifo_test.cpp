@@ -39,7 +39,7 @@ struct world {
     bool done() const {
         return std::all_of(requests.begin(), requests.end(), [](const auto& r) { return r.at == one_request::state::done; });
     }
-    /// Arrives; or takes up to a page of steps; or ends.
+    /// Arrives; or takes steps until it stalls, or all of its growth; or ends.
     void act(one_request& r) {
         using enum one_request::state;
         if (r.at == new_) {
@@ -52,7 +52,7 @@ struct world {
             r.at = done;
             return plan({});
         }
-        for (int i = 0; i < 4 && r.at == running && !r.stalled && r.frontier < r.prompt + r.growth; ++i) plan({{r.slot, ++r.frontier}});
+        for (int i = 0; i < 8 && r.at == running && !r.stalled && r.frontier < r.prompt + r.growth; ++i) plan({{r.slot, ++r.frontier}});
     }
     void complete() {
         plan({}, true);
@@ -147,7 +147,7 @@ tallies explore(const setting& set, int n_requests, bool late) {
     if (set.reserved) policies.growth = dh::reserved::positions;
     world w(set.sizes, policies);
     w.late = late;
-    for (int i = 0; i < n_requests; ++i) w.requests.push_back({.prompt = 4 + 4 * (i % 2), .growth = 4 + 4 * (i % 3 == 1)});
+    for (int i = 0; i < n_requests; ++i) w.requests.push_back({.prompt = 4 + 4 * (i % 2), .growth = 8});
     tallies all;
     explore(w, all);
     return all;
@@ -157,16 +157,19 @@ tallies explore(const setting& set, int n_requests, bool late) {
 
 TEST_CASE("every interleaving of three requests comes to its end", "[admission]") {
     int parks = 0, restarts = 0;
+    long leaves = 0;
     for (const auto& set : settings())
         for (const bool late : {false, true}) {
             CAPTURE(set.name, late);
             const auto all = explore(set, 3, late);
             parks += all.most_parks;
             restarts += all.most_restarts;
-            CHECK(all.leaves >= 20);
+            CHECK(all.leaves >= 6); // the orders of arrival, where one runs at a time
+            leaves += all.leaves;
             CHECK(all.most_parks <= 8);
             CHECK(all.most_restarts <= 8);
         }
+    CHECK(leaves > 150);
     CHECK(parks > 0); // room was made in both ways
     CHECK(restarts > 0);
 }
