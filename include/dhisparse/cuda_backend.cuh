@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dhisparse/executor/cuda_executor.cuh>
+#include <dhisparse/executor/gather.cuh>
 #include <dhisparse/memory/device_pointer.cuh>
 #include <dhisparse/memory/pinned_range.cuh>
 #include <dhisparse/resolve/resolver.cuh>
@@ -63,6 +64,10 @@ struct cuda_backend {
             require_memory_of(device_, accepted, "accepted counts");
             launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);
         }
+        void gather(stream s, const gather_args& args) {
+            const device_guard guard(device_);
+            launch_gather(step_.tiers, step_.tables, args, s);
+        }
         void apply(cuda_executor& executor, stream s, const step_plan& plan) {
             const device_guard guard(device_);
             executor.apply(s, plan, edits_, step_.tiers);
@@ -88,7 +93,7 @@ struct cuda_backend {
 
     private:
         void describe(const page_layout& layout, const slot_table_layout& tables, std::byte* slab, std::byte* host, std::byte* table_memory) {
-            step_.tiers = {slab, host, layout.host_page_bytes(), groups_.data(), lanes_.data(), layout.n_groups()};
+            step_.tiers = {slab, host, layout.host_page_bytes(), groups_.data(), lanes_.data(), layout.n_groups(), {}};
             step_.tables = tables.at(table_memory);
             step_.groups = group_tables_.data();
             step_.counts = counts_.data();
@@ -108,6 +113,7 @@ struct cuda_backend {
             block_first_ = array_of<std::int32_t>(first);
             block_step_ = array_of<std::int32_t>(step);
             edits_ = {step_.tables, {}, layout.index(), block_first_.data(), block_step_.data()};
+            step_.tiers.index = {layout.index().pitch_bytes, layout.index().blocks_per_page, block_first_.data(), block_step_.data()};
         }
         void clear(const slot_table_layout& tables) {
             edits_.run = tables.shape(group_tables_.data());

@@ -5,12 +5,17 @@
 #include <dhisparse/ledger/ledger.hpp>
 #include <dhisparse/memory/buffer.hpp>
 #include <dhisparse/metrics/tally.hpp>
+#include <dhisparse/policy/growth/stepwise.hpp>
 #include <dhisparse/policy/hot_index/dense.hpp>
 #include <dhisparse/policy/layout/page_major.hpp>
+#include <dhisparse/policy/park_order/youngest.hpp>
 #include <dhisparse/policy/promotion/most_selected.hpp>
+#include <dhisparse/policy/reclaim_order/most_optional.hpp>
+#include <dhisparse/policy/refill_order/in_turn.hpp>
 #include <dhisparse/policy/replacement/lru.hpp>
 #include <dhisparse/tail/boundary_ring.hpp>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -22,6 +27,10 @@ struct default_policies {
     using hot_index = dense;
     using replacement = lru;
     using promotion = most_selected;
+    using growth = stepwise;
+    using reclaim_order = most_optional;
+    using refill_order = in_turn;
+    using park_order = youngest;
 };
 
 struct hierarchy_config {
@@ -37,7 +46,9 @@ struct hierarchy_config {
     std::int32_t steps_ahead = 1;
     std::int32_t max_unsettled = 0; // positions that a commit may leave unsettled, or the draft pass be behind when frontiers are reported
     std::int32_t tail_pages = 0; // required a slot; 0: what steps_ahead and k_max ask for
-    std::int32_t reserve_pages = 0;
+    std::int32_t reserve_pages = 0; // never granted to optional history: for growth
+    std::int32_t refill_pages_per_step = 8; // history pages that start to come back to the GPU in one plan
+    std::int32_t backup_pages_per_step = 0; // imported pages backed up in one plan before a reclaim asks; 0: deferred
     std::int64_t metadata_bytes = 0; // of page maps and hot indexes; 0: 1.6 % of the pool, or what one request of max_positions needs
     std::int64_t max_positions = 0;  // longest request; 0: what both tiers can hold, at most 2^20
     std::span<std::byte> pool_memory = {}, host_memory = {}, table_memory = {}; // lent; empty: made
@@ -72,12 +83,29 @@ public:
     void landed(slot_id slot, std::int32_t first, std::int32_t n) { ledger_.landed(slot, first, n); }
     void finish_import(slot_id slot) { ledger_.finish_import(slot); }
     void finish(slot_id slot) { ledger_.finish(slot); }
+    std::int32_t reclaim(std::int64_t pages) { return ledger_.reclaim(pages); }
+    bool park(slot_id slot) { return ledger_.park(slot); }
+    fit fits_resume(slot_id slot) const { return ledger_.fits_resume(slot); }
+    bool try_resume(slot_id slot) { return ledger_.try_resume(slot); }
+    bool running(slot_id slot) const { return ledger_.running(slot); }
+    bool importing(slot_id slot) const { return ledger_.importing(slot); }
+    bool parked(slot_id slot) const { return ledger_.parked(slot); }
+    bool settled(slot_id slot) const { return ledger_.settled(slot); }
+    std::int32_t shared_positions(slot_id slot) const { return ledger_.shared_positions(slot); }
+    std::optional<prefix_id> keep(slot_id slot, std::int64_t positions) { return ledger_.keep(slot, positions); }
+    std::int64_t kept_positions(prefix_id prefix) const { return ledger_.kept_positions(prefix); }
+    void drop(prefix_id prefix) { ledger_.drop(prefix); }
+    std::optional<std::vector<gpu_page>> lease(std::int32_t pages) { return ledger_.lease(pages); }
+    void give_back(std::span<const gpu_page> pages) { ledger_.give_back(pages); }
+    void reset() { ledger_.reset(); }
+    /// GPU pages that a request takes at admission, before any hierarchy exists. Throws as bytes_needed.
+    static std::int32_t required_pages(const hierarchy_config& config, const demand& wanted);
 
-    /// Tickets completed since the last call. An engine of several ranks agrees on a set first.
+    /// Tickets completed since the last call, failure_of() those of copies that failed. An engine of several ranks agrees on a set first.
     std::span<const ticket> completed() { return executor_.completed(); }
     /// Decides and enqueues the edits and copies that are due. Returns the plan; its `stalled` slots
-    /// have not all of their next positions mapped. Frontiers are those of settled positions, where a commit left some
-    /// unsettled or the draft pass is behind: the lowest of the passes. Throws as ledger::advance.
+    /// have not all of their next positions mapped, its `failed` requests have ended. Frontiers are those of settled positions,
+    /// where a commit left some unsettled or the draft pass is behind: the lowest of the passes. Throws as ledger::advance.
     const step_plan& advance(stream, std::span<const ticket> completed, std::span<const frontier_report> frontiers);
 
     // ---- a round
@@ -93,6 +121,13 @@ public:
     /// rewrites its rows of the round after the target's commit, and then commits the same round in its own pass.
     /// Throws invalid_argument where unsettled exceeds max_unsettled, or no group belongs to the pass.
     void commit(stream s, const round_ref& round, const std::int32_t* accepted = nullptr, std::int32_t unsettled = 0, pass of = pass::target);
+
+    /// Rows [first, last) of the source that this layer writes, one after another in `out`, each row_bytes long with its runs one after
+    /// another: for prefill attention over earlier history, wherever that lies. In stream order behind the last plan; `out` is memory
+    /// that the backend writes. A row that is nowhere is left as it is. Throws invalid_argument where the range or `out` is too short.
+    void gather(stream s, int layer, slot_id slot, std::int64_t first, std::int64_t last, std::span<std::byte> out);
+    std::vector<gpu_page> page_table(slot_id slot) const { return ledger_.page_table(slot); }
+    void page_table(std::span<const slot_id> slots, std::int32_t n_pages, std::span<std::int32_t> out) const { ledger_.page_table(slots, n_pages, out); }
 
     // ---- addresses
     /// Rows that this layer reads: its own source, or the one whose selection it reuses.
@@ -110,7 +145,7 @@ public:
     /// n of a slot as the device has it. Waits for the device: for tests and tools.
     std::int32_t frontier(slot_id slot, pass of = pass::target) const { return path_.read(&step().tables.frontier(slot.index, of)); }
     /// Positions of a slot that are settled in every pass: what advance is to be told. Waits as frontier().
-    std::int32_t settled(slot_id slot) const;
+    std::int32_t settled_positions(slot_id slot) const;
 
     const model_shape& shape() const { return layout_.shape(); }
     const page_layout& layout() const { return layout_; }
@@ -133,6 +168,10 @@ private:
     };
     static plan_of_memory measure(const hierarchy_config& config);
     static memory_needed needed(const plan_of_memory& plan);
+    static ledger_config config_of(const hierarchy_config& config, const plan_of_memory& plan) {
+        const auto unsettled_steps = ceil_div(config.max_unsettled, std::max(config.k_max, 1));
+        return {plan.host_pages, config.steps_ahead + unsettled_steps, config.tail_pages, config.reserve_pages, config.refill_pages_per_step, config.backup_pages_per_step};
+    }
     hierarchy(const hierarchy_config& config, plan_of_memory plan);
 
     page_layout layout_;

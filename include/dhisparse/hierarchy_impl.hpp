@@ -65,12 +65,19 @@ template <class Backend, class Policies>
 memory_needed hierarchy<Backend, Policies>::bytes_needed(const hierarchy_config& config) { return needed(measure(config)); }
 
 template <class Backend, class Policies>
+std::int32_t hierarchy<Backend, Policies>::required_pages(const hierarchy_config& config, const demand& wanted) {
+    const auto plan = measure(config);
+    const class ledger alone(plan.layout, plan.tables, config_of(config, plan), ledger_policies::of<Policies>());
+    return alone.required_pages(wanted);
+}
+
+template <class Backend, class Policies>
 hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config) : hierarchy(config, measure(config)) {}
 
 template <class Backend, class Policies>
 hierarchy<Backend, Policies>::hierarchy(const hierarchy_config& config, plan_of_memory plan)
     : layout_(plan.layout), table_layout_(plan.tables), boundary_layout_(plan.boundary),
-      ledger_(layout_, table_layout_, {plan.host_pages, config.steps_ahead + ceil_div(config.max_unsettled, config.k_max), config.tail_pages, config.reserve_pages}),
+      ledger_(layout_, table_layout_, config_of(config, plan), ledger_policies::of<Policies>()),
       slab_({}, needed(plan).pool, 128, config.pool_memory, "pool"), table_memory_({}, needed(plan).tables, 128, config.table_memory, "table"),
       boundary_({}, needed(plan).boundary, 128, {}, "boundary"),
       host_({}, needed(plan).host, 128, config.host_memory, "host"),
@@ -105,12 +112,25 @@ void hierarchy<Backend, Policies>::commit(stream s, const round_ref& round, cons
 }
 
 template <class Backend, class Policies>
-std::int32_t hierarchy<Backend, Policies>::settled(slot_id slot) const {
+std::int32_t hierarchy<Backend, Policies>::settled_positions(slot_id slot) const {
     const auto passes = path_.read(&step().tables.passes[slot.index]);
     auto out = frontier(slot) - passes.unsettled[static_cast<int>(pass::target)];
     if (std::ranges::find(shape().passes, pass::draft) != shape().passes.end())
         out = std::min(out, passes.draft_frontier - passes.unsettled[static_cast<int>(pass::draft)]);
     return out;
+}
+
+template <class Backend, class Policies>
+void hierarchy<Backend, Policies>::gather(stream s, int layer, slot_id slot, std::int64_t first, std::int64_t last, std::span<std::byte> out) {
+    const auto lane = layout_.lane_of_layer(layer);
+    int g = 0;
+    while (lane >= layout_.group(g).first_lane + layout_.group(g).n_lanes) ++g;
+    const auto row_bytes = layout_.lanes()[static_cast<std::size_t>(lane)].row_bytes;
+    const auto rows = std::int64_t{layout_.group(g).rows_per_page.divisor} * static_cast<std::int64_t>(ledger_.page_table(slot).size());
+    require(first >= 0 && first <= last && last <= rows, "gather: rows [", first, ", ", last, "), permitted: within [0, ", rows, ")");
+    require(static_cast<std::int64_t>(out.size()) >= (last - first) * row_bytes, "gather: room for ", out.size(), " bytes, needed: ", (last - first) * row_bytes);
+    path_.gather(s, {.slot = slot.index, .group = g, .lane = lane - layout_.group(g).first_lane, .first_row = static_cast<std::int32_t>(first),
+                     .last_row = static_cast<std::int32_t>(last), .out = out.data()});
 }
 
 template <class Backend, class Policies>

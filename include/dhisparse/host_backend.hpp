@@ -1,6 +1,7 @@
 /// The host backend: everything in ordinary memory, every call done when it returns. The oracle.
 #pragma once
 
+#include <dhisparse/executor/gather.hpp>
 #include <dhisparse/executor/host_executor.hpp>
 #include <dhisparse/memory/resource.hpp>
 #include <dhisparse/resolve/resolve.hpp>
@@ -33,7 +34,12 @@ struct basic_host_backend {
             : layout_(layout), sizes_(tables), arrays_(max_requests, layout.limits().k_max, layout.n_groups(), layout.index().n_sources, tables.n_slots()),
               scratch_(most_entries(layout), std::int64_t{layout.limits().k_max} * layout.shape().k, layout.limits().hot_pages, layout.staged_rows_per_slot() > 0),
               staging_(layout.staging(), tables.n_slots()) {
-            step_.tiers = {slab, host, layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups()};
+            step_.tiers = {slab, host, layout_.host_page_bytes(), layout_.groups().data(), layout_.lanes().data(), layout_.n_groups(), {}};
+            for (std::int32_t i = 0; i < layout_.index().blocks_per_page; ++i) {
+                block_first_.push_back(layout_.index_block(gpu_page{0}, i));
+                block_step_.push_back(layout_.index_block(gpu_page{1}, i) - block_first_.back());
+            }
+            step_.tiers.index = {layout_.index().pitch_bytes, layout_.index().blocks_per_page, block_first_.data(), block_step_.data()};
             step_.tables = sizes_.at(table_memory);
             step_.groups = sizes_.groups().data();
             step_.counts = &counts_;
@@ -55,6 +61,7 @@ struct basic_host_backend {
             release(s, round);
             dhisparse::commit(step_, round, accepted, unsettled, of);
         }
+        void gather(stream, const gather_args& args) { dhisparse::gather(step_.tiers, step_.tables, args); }
         void apply(executor& executor, stream, const step_plan& plan) { executor.apply(plan, step_.tables, sizes_, layout_, step_.tiers); }
 
         const step_ref& step() const { return step_; }
@@ -74,6 +81,7 @@ struct basic_host_backend {
         round_arrays arrays_;
         resolve_scratch scratch_;
         staging staging_;
+        std::vector<std::int32_t> block_first_, block_step_; // [blocks_per_page] of an index page
         tally counts_;
         step_ref step_;
     };

@@ -41,6 +41,7 @@ public:
         REQUIRE(slot.has_value());
         slot_ = *slot;
         slots_.data()[0] = slot_.index;
+        kv_->finish_import(slot_);
         kv_->advance(stream_, kv_->completed(), {});
     }
     ~decoder() { cudaStreamDestroy(stream_); }
@@ -95,6 +96,7 @@ std::vector<std::int32_t> some_selection(unsigned which) {
 std::pair<std::vector<std::int32_t>, dh::tally> wanted(const std::vector<std::int32_t>& selection) {
     dh::hierarchy<dh::host_backend> kv(small_config());
     const auto slot = *kv.try_admit({0, 64});
+    kv.finish_import(slot);
     kv.advance({}, kv.completed(), {});
     std::vector<std::int32_t> out(rounds * 64);
     for (int n = 0; n < rounds; ++n) {

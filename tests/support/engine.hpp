@@ -53,6 +53,24 @@ public:
         return *slot;
     }
 
+    /// One that shares the first positions of another's prefix; it must fit now.
+    dh::slot_id admit_sharing(dh::slot_id from, int positions, int growth, dh::prefix_id prefix, int shared) {
+        const auto slot = it->try_admit({positions, growth, prefix, shared});
+        REQUIRE(slot.has_value());
+        const auto& source = tokens_[from.index];
+        std::vector<token> tokens(source.begin(), source.begin() + shared);
+        while (static_cast<int>(tokens.size()) < positions) tokens.push_back(next_token());
+        tokens_[slot->index] = tokens;
+        prompts_[slot->index] = positions;
+        for (int page = 0; page < it->ledger().shared_positions(*slot) / p_; ++page) landed_[key(*slot)].insert(page);
+        return *slot;
+    }
+    /// A row of group 0 lies in this page.
+    void check_row_at(dh::slot_id slot, dh::gpu_page page, int row) {
+        const auto& group = it->layout().group(0);
+        check_row(slot, 0, group.at(page, static_cast<std::uint32_t>(row) % group.rows_per_page.divisor), row);
+    }
+
     /// Takes page by page what there is, writes and lands it; true where that was the whole prompt.
     bool import_some(dh::slot_id slot) {
         bool all = true;

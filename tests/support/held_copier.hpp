@@ -29,6 +29,14 @@ public:
         done_.push_back(held_[i].copy.id);
         held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
     }
+    /// The i-th held copy fails: it leaves the first bytes of what it should have written, and is told of.
+    void fail(std::size_t i) {
+        const auto& copy = held_[i].copy;
+        auto* page = held_[i].tiers.host + number(copy.host) * held_[i].tiers.host_page_bytes;
+        if (copy.way == dhisparse::direction::to_host) std::memset(page, 0xBD, 16);
+        done_.push_back(dhisparse::failure_of(copy.id));
+        held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     void release_all() {
         while (n_held() > 0) release(0);
     }
@@ -39,7 +47,7 @@ private:
         dhisparse::tiers_ref tiers;
     };
     static void copy_bytes(const dhisparse::page_copy& copy, const dhisparse::tiers_ref& tiers) {
-        dhisparse::copy_page(tiers, copy.gpu, copy.host, copy.way);
+        dhisparse::copy_now(copy, tiers);
     }
     bool at_once_ = false;
     std::vector<posted> held_;

@@ -16,6 +16,7 @@ namespace dh = dhisparse;
 struct rig_sizes {
     int pool_pages = 16, host_pages = 64, slots = 4, hot_pages = 1, k_max = 1, steps_ahead = 1, tail_pages = 0, reserve_pages = 0;
     std::int64_t metadata_runs = 0; // of the shortest request; 0: plenty
+    int refill_pages_per_step = 0, backup_pages_per_step = 0;
     plain_shape_options shape = {};
 };
 
@@ -24,9 +25,9 @@ struct ledger_rig {
     dh::slot_table_layout tables;
     dh::ledger it;
 
-    explicit ledger_rig(const rig_sizes& n)
+    explicit ledger_rig(const rig_sizes& n, const dh::ledger_policies& policies = {})
         : layout(dh::page_layout::make<dh::page_major>(plain_shape(n.shape), {n.pool_pages, n.hot_pages, n.k_max})), tables(sizes(n, layout)),
-          it(layout, tables, {n.host_pages, n.steps_ahead, n.tail_pages, n.reserve_pages}) {}
+          it(layout, tables, {n.host_pages, n.steps_ahead, n.tail_pages, n.reserve_pages, n.refill_pages_per_step, n.backup_pages_per_step}, policies) {}
 
     static dh::slot_table_layout sizes(const rig_sizes& n, const dh::page_layout& layout) {
         const auto one = dh::slot_table_layout::make<dh::dense>(layout, n.slots, 0).run_bytes(8);
@@ -58,6 +59,13 @@ struct ledger_rig {
     }
     std::vector<dh::ticket> outstanding;
 };
+
+/// The slots that could not grow.
+inline std::vector<dh::slot_id> stalled(const dh::step_plan& plan) {
+    std::vector<dh::slot_id> out;
+    for (const auto& at : plan.stalled) out.push_back(at.slot);
+    return out;
+}
 
 /// Everything that a query could have changed.
 struct ledger_state {

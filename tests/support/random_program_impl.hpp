@@ -56,6 +56,7 @@ inline bool random_program::choose_sizes() {
     config_.pool_pages = random_.pick({one, one + random_.between(0, 4), one + random_.between(0, 2 * one), (one + pages) * config_.slots});
     config_.reserve_pages = std::min(random_.pick({0, 0, 1, 2, config_.pool_pages, config_.pool_pages}), config_.pool_pages); // all: no optional page
     model_options_ = {config_.hot_pages, config_.tail_pages ? config_.tail_pages : usual_tail, ahead, config_.reserve_pages, config_.host_pages, config_.slots};
+    config_.refill_pages_per_step = 0; // a refill's moment is the ledger's choice: tests/ledger_faults has it
     if (random_.one_in(3)) config_.metadata_bytes = 4096 * random_.between(8, 24);
     return true;
 }

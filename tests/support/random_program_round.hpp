@@ -272,7 +272,7 @@ inline void random_program::commit_one(const request_of_round& b, int accepted, 
     auto& r = model_->requests.at(b.uid);
     const int next = accepted < 0 ? r.n : std::min(r.n + accepted + 1, r.device_positions), before = r.n - r.unsettled;
     const int settled = std::max(before, next - unsettled);
-    expect_equal(it_->settled(r.id), before, "settled positions of ", model_->name(r), " before the commit");
+    expect_equal(it_->settled_positions(r.id), before, "settled positions of ", model_->name(r), " before the commit");
     for (int g = 0; g < model_->n_groups(); ++g)
         for (int row = before / model_->m(g); row < settled / model_->m(g); ++row) {
             const int page = row / model_->rows_per_page(g);

@@ -34,6 +34,7 @@ struct model_page {
     int gpu = -1, host = -1;
     dh::durability copied = dh::durability::none;
     bool optional = false, landed = false, whole_copy = false;
+    bool away = false; // to be unmapped once its copy is done
 };
 
 struct model_request {
@@ -144,6 +145,8 @@ private:
     void keep_or_unmap(model_request& r, int page);
     void let_ended_go();
     void grow(const dh::step_plan& plan);
+    void give_way(const dh::step_plan& plan);
+    int n_unlanded() const;
     void apply(const dh::step_plan& plan);
     void check_plan(const dh::step_plan& plan);
     std::byte* host_row(int g, int page, int row) const;
@@ -165,6 +168,7 @@ private:
     std::map<std::pair<int, int>, int> host_maps_; // of the plan, (uid, page), those of admissions left out
     std::set<std::pair<int, int>> unmaps_;
     std::vector<int> owners_;      // [edits] uid
+    std::vector<int> stalled_;     // uids, by the last plan
     std::vector<char> promised_;   // [edits] its page was taken by the admission
     int n_grown_ = 0, optional_before_ = 0;
     std::vector<std::int64_t> key_bytes_;

@@ -70,7 +70,10 @@ inline dh::page_counts reference_model::counts() const {
         const int indexes = r.opened ? static_cast<int>(r.index.size()) : r.first_indexes;
         c.required += options_.hot_pages + indexes + std::max(r.quota, r.held);
         c.promised += std::max(0, r.quota - r.held);
-        for (const auto& page : r.pages) c.optional += page.optional;
+        for (const auto& page : r.pages) {
+            c.optional += page.optional;
+            c.reclaiming += page.optional && page.away;
+        }
     }
     c.free = c.capacity - n_held_gpu() - c.promised;
     c.leaving = n_held_gpu() - (c.required - c.promised) - c.optional;
@@ -94,6 +97,7 @@ inline void reference_model::check_counts() const {
     expect_equal(got.promised, wanted.promised, "pages().promised");
     expect_equal(got.leaving, wanted.leaving, "pages().leaving");
     expect_equal(got.free, wanted.free, "pages().free");
+    expect_equal(got.reclaiming, wanted.reclaiming, "pages().reclaiming");
     for (const auto of : {dh::page_class::hot, dh::page_class::tail, dh::page_class::index, dh::page_class::history})
         expect_equal(it_.ledger().pages_of_class(of), n_of(of), "pages of class ", static_cast<int>(of));
     expect(got.free >= 0 && got.leaving >= 0 && got.promised >= 0, "negative page count");
@@ -161,9 +165,12 @@ inline dh::fit reference_model::fits(int positions, int growth) const {
     if (live == options_.slots) return {later, 0, "slots"};
     if (n.host_pages > static_cast<int>(host_.size()) - n_held_host()) return {later, 0, "host pages"};
     if (!free_run(n.run)) return {later, 0, "metadata"};
-    const int lacking = n.pages - held.free;
-    if (lacking <= 0) return {now, 0, ""};
-    if (lacking <= held.optional) return {after_reclaiming, lacking, "GPU pages"};
+    if (n.pages <= held.free) return {now, 0, ""};
+    const int lacking = n.pages - held.free - held.leaving - held.reclaiming;
+    int landed = 0;
+    for (const auto& [uid, r] : requests)
+        for (const auto& page : r.pages) landed += !r.ended && page.optional && page.landed && !page.away;
+    if (lacking > 0 && lacking <= landed) return {after_reclaiming, lacking, "GPU pages"};
     return {later, 0, "GPU pages"};
 }
 

@@ -33,6 +33,7 @@ inline void reference_model::after_advance(const dh::step_plan& plan, const std:
     settle(reports);
     let_ended_go();
     grow(plan);
+    give_way(plan);
     apply(plan);
     check_plan(plan);
     if (plan.fence != 0) fences_[plan.fence] = leaving_;
@@ -107,6 +108,8 @@ inline void reference_model::settle(const std::vector<dh::frontier_report>& repo
         r->known = std::max(r->known, report.frontier);
         settle_pages(*r);
     }
+    for (const int uid : stalled_)
+        if (const auto at = requests.find(uid); at != requests.end() && !at->second.ended) settle_pages(at->second);
 }
 
 /// Full pages become history once they are durable; those without a complete host copy get one.
@@ -132,6 +135,12 @@ inline void reference_model::settle_pages(model_request& r) {
 
 inline void reference_model::keep_or_unmap(model_request& r, int page) {
     auto& at = r.pages[page];
+    if (at.gpu >= 0 && at.away) {
+        expect(unmaps_.erase({r.uid, page}) > 0, "page ", page, " of ", name(r), " does not leave with its copy");
+        leaving_.gpu.push_back(std::exchange(at.gpu, -1));
+        at.optional = at.away = false;
+        return;
+    }
     if (at.gpu < 0 || at.optional) return;
     if (unmaps_.erase({r.uid, page}) == 0) {
         at.optional = true;
@@ -188,6 +197,47 @@ inline void reference_model::grow(const dh::step_plan& plan) {
             ++n_grown_;
         }
     }
+}
+
+/// Optional pages leave for slots that stall: at once where they are durable, else behind a copy. Which is the ledger's choice.
+inline void reference_model::give_way(const dh::step_plan& plan) {
+    int lacking = 0, given = 0;
+    for (const auto& [slot, waits] : plan.stalled) {
+        const auto* r = live_in(slot.index);
+        expect(r != nullptr, "slot ", slot.index, " stalled, but is not there");
+        const int target = pages_of(first_positions(r->known, r->positions));
+        lacking += std::max(0, index_pages_of(target) - static_cast<int>(r->index.size())) + std::max(0, target - r->mapped_to - std::max(0, r->quota - r->held));
+    }
+    const auto before = counts();
+    lacking -= before.free + before.leaving + before.reclaiming;
+    for (const auto& [uid, page] : std::set(unmaps_)) {
+        auto& r = requests.at(uid);
+        auto& at = r.pages[page];
+        if (r.ended || !at.optional || at.away || at.copied != dh::durability::durable) continue;
+        unmaps_.erase({uid, page});
+        leaving_.gpu.push_back(std::exchange(at.gpu, -1));
+        at.optional = false;
+        ++given;
+    }
+    for (std::size_t i = posted_.size(); i < plan.copies.size(); ++i)
+        for (auto& [uid, r] : requests)
+            for (std::size_t page = 0; page < r.pages.size(); ++page) {
+                auto& at = r.pages[page];
+                if (r.ended || at.gpu != number(plan.copies[i].gpu) || !at.optional || !at.landed || at.copied != dh::durability::none) continue;
+                at.copied = dh::durability::pending;
+                at.away = true;
+                posted_.push_back({uid, static_cast<int>(page)});
+                ++given;
+            }
+    expect(given <= std::max(0, lacking), given, " optional pages leave, ", lacking, " are lacking");
+    expect_equal(given, std::min(std::max(0, lacking), before.optional - before.reclaiming - n_unlanded()), "optional pages that leave for growth");
+}
+
+inline int reference_model::n_unlanded() const {
+    int n = 0;
+    for (const auto& [uid, r] : requests)
+        for (const auto& page : r.pages) n += !r.ended && page.optional && !page.landed;
+    return n;
 }
 
 /// The edits, in order, on the tables that the step path reads.
@@ -252,10 +302,12 @@ inline void reference_model::check_plan(const dh::step_plan& plan) {
     const auto c = counts();
     expect(c.optional <= optional_before_ || c.free + n_grown_ >= options_.reserve, "optional pages granted out of the reserve: ", c.free, " free");
     std::set<int> stalled;
-    for (const auto& slot : plan.stalled) {
+    stalled_.clear();
+    for (const auto& [slot, waits] : plan.stalled) {
         const auto* r = live_in(slot.index);
         expect(r && r->id == slot, "slot ", slot.index, " stalled, but is not there");
         stalled.insert(r->uid);
+        stalled_.push_back(r->uid);
         expect_equal(c.free, 0, "free pages where ", name(*r), " stalls");
     }
     for (const auto& [uid, r] : requests) {

@@ -12,6 +12,7 @@ struct page_copy {
     direction way = direction::to_host;
     gpu_page gpu = gpu_page::none;
     host_page host = host_page::none;
+    std::int32_t index_part = -1; // -1: the page's rows; else that part of an index page: copy_index_part
     friend bool operator==(const page_copy&, const page_copy&) = default;
 };
 

@@ -30,6 +30,11 @@ struct slot_id {
 /// Names one piece of asynchronous work (a copy, a fence). Counted up by the ledger; the engine
 /// hands back those that have completed.
 using ticket = std::int64_t;
+/// How a copy that failed is handed back: by the negative of its ticket.
+constexpr ticket failure_of(ticket id) { return -id; }
+
+/// Names a prefix that is kept without a slot. 0: none.
+enum class prefix_id : std::int64_t { none = 0 };
 
 inline constexpr std::int64_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB, TiB = 1024 * GiB;
 

@@ -10,18 +10,23 @@
 namespace dhisparse {
 
 /// Moves pages between the tiers. post starts a copy; done appends the tickets of those that have
-/// completed since it was last asked.
+/// completed since it was last asked, and failure_of() of those that have failed.
 template <class Copier>
 concept page_copier = requires(Copier copier, const page_copy& copy, const tiers_ref& tiers, std::vector<ticket>& done) {
     copier.post(copy, tiers);
     copier.done(done);
 };
 
+/// What a copier moves for one order.
+inline void copy_now(const page_copy& copy, const tiers_ref& tiers) {
+    copy.index_part < 0 ? copy_page(tiers, copy.gpu, copy.host, copy.way) : copy_index_part(tiers, copy.gpu, copy.host, copy.index_part, copy.way);
+}
+
 /// Copies while it posts.
 class immediate_copier {
 public:
     void post(const page_copy& copy, const tiers_ref& tiers) {
-        copy_page(tiers, copy.gpu, copy.host, copy.way);
+        copy_now(copy, tiers);
         done_.push_back(copy.id);
     }
     void done(std::vector<ticket>& out) {

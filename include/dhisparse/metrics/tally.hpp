@@ -21,6 +21,21 @@ enum class violation : std::uint8_t {
 
 inline constexpr int n_violations = static_cast<int>(violation::count);
 
+/// A violation's name, as it is in the enumeration.
+constexpr const char* name_of(violation what) {
+    switch (what) {
+    case violation::row_out_of_range: return "row_out_of_range";
+    case violation::row_unreachable: return "row_unreachable";
+    case violation::selection_too_wide: return "selection_too_wide";
+    case violation::slot_not_live: return "slot_not_live";
+    case violation::slot_repeated: return "slot_repeated";
+    case violation::width_out_of_range: return "width_out_of_range";
+    case violation::position_not_mapped: return "position_not_mapped";
+    case violation::accepted_out_of_range: return "accepted_out_of_range";
+    default: return "unnamed";
+    }
+}
+
 /// Selection entries are counted per announcement, -1 left out: selected = tail + history + hot + host.
 struct tally {
     std::uint64_t selected = 0;  // entries with a location

@@ -4,6 +4,8 @@
 #include <dhisparse/core/cuda_check.cuh>
 #include <dhisparse/resolve/kernel.cuh>
 
+#include <algorithm>
+
 namespace dhisparse {
 
 namespace detail {
@@ -19,11 +21,14 @@ void with_resolve_kernel(bool one_query, std::int32_t items, F f) {
 
 } // namespace detail
 
-/// Lets the kernels use as much shared memory as the largest resolve of a shape needs. Call once a device.
+/// Lets the kernels use as much shared memory as the largest resolve of a shape needs, and what an earlier shape was let
+/// use. Call once a device.
 template <hot_index_policy Index, replacement_policy Replacement>
 void prepare_resolve(std::int64_t shared_bytes) {
     const auto allow = [&](auto kernel) {
-        cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+        cudaFuncAttributes now{};
+        cuda_check(cudaFuncGetAttributes(&now, kernel), "resolve: attributes of its kernel");
+        cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, std::max(static_cast<int>(shared_bytes), now.maxDynamicSharedSizeBytes)),
                    text("resolve: ", shared_bytes, " bytes of shared memory a block").c_str());
     };
     for (const std::int32_t items : {1, 4})

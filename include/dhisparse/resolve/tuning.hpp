@@ -26,18 +26,18 @@ inline constexpr std::int32_t max_cluster = 8; // what every device with cluster
 
 /// requests: of the batch; entries: K_max · k; host_row_bytes: of a group row; processors: the device's.
 /// Few requests: eight small blocks each, one entry a thread if that fits, so that neither look-ups nor copies wait for
-/// one processor. More: one larger block for every 2,048 entries, which four a thread look up at once: blocks of one
-/// request have to agree on misses, which costs more than more of them bring. processors: 0 where code has no clusters.
+/// one processor. More: one larger block, four entries a thread at once, or one for every 1,024 entries where there are more than 2,048:
+/// blocks of one request have to agree on misses, which costs more than more of them bring. processors: 0 where code has no clusters.
 inline resolve_tuning tune_resolve(std::int64_t requests, std::int64_t entries, std::int64_t host_row_bytes, std::int32_t processors) {
     resolve_tuning out;
     const bool few = requests * max_cluster <= processors;
-    const std::int64_t most = processors == 0 ? std::int64_t{32} * resolve_max_threads : few ? 256 : 2048;
+    const std::int64_t most = processors == 0 ? std::int64_t{32} * resolve_max_threads : few ? 256 : entries > 2048 ? 1024 : 2048;
     while (out.cluster < max_cluster && entries > most * out.cluster) {
         out.cluster *= 2;
         ++out.cluster_shift;
     }
     out.block_entries = static_cast<std::int32_t>(round_up(ceil_div<std::int64_t>(entries, out.cluster), 4));
-    out.threads = few ? 256 : 512;
+    out.threads = few || out.block_entries <= 1024 ? 256 : 512;
     while (out.threads < resolve_max_threads && out.block_entries > 32 * out.threads) out.threads *= 2;
     out.items = out.block_entries <= out.threads ? 1 : 4;
     const bool one_a_processor = requests * out.cluster <= processors;

@@ -4,12 +4,16 @@
 #include <dhisparse/copy/row_copy.cuh>
 #include <dhisparse/round/launch.cuh>
 
+#include <iterator>
+
 namespace dhisparse {
 
 inline constexpr int commit_threads = 128;
 
 namespace detail {
 
+/// Copies, or only counts, the rows of positions [from, to) that both tiers have a page for.
+template <bool Copy>
 __device__ inline void back_up_on_device(const commit_params& p, int g, std::int32_t slot, std::int32_t from, std::int32_t to) {
     const auto& group = p.step.tiers.groups[g];
     const auto* map = p.step.tables.page_map(slot);
@@ -18,12 +22,13 @@ __device__ inline void back_up_on_device(const commit_params& p, int g, std::int
     for (auto row = from / group.positions_per_row + static_cast<std::int32_t>(threadIdx.x / 32); row < to / group.positions_per_row; row += commit_threads / 32) {
         const auto page = group.rows_per_page.quotient(static_cast<std::uint32_t>(row));
         if (map[page] < 0 || host[page] < 0) continue;
+        ++copied;
+        if constexpr (!Copy) continue;
         const auto in_page = group.rows_per_page.remainder(static_cast<std::uint32_t>(row), page);
         copy_group_row_warp(p.step.tiers, group, group.at(gpu_page{map[page]}, in_page),
                             p.step.tiers.host + group.host_offset(host_page{host[page]}, p.step.tiers.host_page_bytes, in_page), direction::to_host);
-        ++copied;
     }
-    if (threadIdx.x % 32 == 0 && copied) atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->backed_up_rows), static_cast<unsigned long long>(copied));
+    if (!Copy && threadIdx.x % 32 == 0 && copied) atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->backed_up_rows), static_cast<unsigned long long>(copied));
 }
 
 /// The last block copies the counters to where the host can read them without waiting.
@@ -36,13 +41,18 @@ __device__ inline void publish_counts(const commit_params& p) {
     }
     __syncthreads();
     if (!last) return;
+    // A warp a number, a lane a shard: the loads of all numbers are on their way at once.
     __shared__ tally sums;
     const auto* from = reinterpret_cast<const std::uint64_t*>(p.step.counts);
-    constexpr auto numbers = static_cast<unsigned>(sizeof(tally) / 8);
-    for (auto i = threadIdx.x; i < numbers; i += blockDim.x) {
-        std::uint64_t sum = 0;
-        for (std::int32_t shard = 0; shard < p.n_shards; ++shard) sum += __ldcg(from + shard * numbers + i);
-        reinterpret_cast<std::uint64_t*>(&sums)[i] = sum;
+    constexpr auto numbers = static_cast<unsigned>(sizeof(tally) / 8), warps = static_cast<unsigned>(commit_threads / 32);
+    const auto warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    std::uint64_t mine[(numbers + warps - 1) / warps];
+#pragma unroll
+    for (unsigned i = 0; i < std::size(mine); ++i) mine[i] = warp + i * warps < numbers && lane < static_cast<unsigned>(p.n_shards) ? __ldcg(from + lane * numbers + warp + i * warps) : 0;
+#pragma unroll
+    for (unsigned i = 0; i < std::size(mine); ++i) {
+        for (unsigned o = 16; o > 0; o /= 2) mine[i] += __shfl_xor_sync(0xFFFFFFFF, mine[i], o);
+        if (lane == 0 && warp + i * warps < numbers) reinterpret_cast<std::uint64_t*>(&sums)[warp + i * warps] = mine[i];
     }
     __syncthreads();
     if (threadIdx.x == 0) sums.selected = sums.tail + sums.history + sums.hot + sums.host; // resolvers don't count it
@@ -51,27 +61,34 @@ __device__ inline void publish_counts(const commit_params& p) {
     if (threadIdx.x == 0) *p.blocks_done = 0;
 }
 
-__device__ inline void commit_request(const commit_params& p, std::int32_t r, int g) {
+/// What one request retains of the round: positions [from, to).
+struct retained {
+    std::int32_t slot = -1, from = 0, to = 0;
+};
+
+__device__ inline retained retained_of(const commit_params& p, std::int32_t r, int g) {
     const auto slot = p.round.slots[r];
     const auto width = p.round.first_query[r + 1] - p.round.first_query[r];
-    if (slot < 0 || width == 0) return;
-    auto& record = p.step.tables.records[slot];
     const auto n = p.round.frontiers[r];
+    if (slot < 0 || width == 0) return {};
     const auto asked = p.accepted ? p.accepted[r] : width - 1;
     const auto a = min(max(asked, 0), width - 1);
     if (a != asked && g == 0 && threadIdx.x == 0)
         atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->violations[static_cast<int>(violation::accepted_out_of_range)]), 1ull);
-    const auto next = placed_until(p.step, slot, n, n + a + 1);
-    back_up_on_device(p, g, slot, n, next);
-    if (g == 0 && threadIdx.x == 0) record.frontier = next;
+    return {slot, n, placed_until(p.step, slot, n, n + a + 1)};
 }
 
 } // namespace detail
 
+/// Counts before it copies, so that the counters need not wait for the link.
 static __global__ void __launch_bounds__(commit_threads) commit_kernel(const __grid_constant__ commit_params p) {
-    const auto groups = p.step.tiers.n_groups;
-    detail::commit_request(p, static_cast<std::int32_t>(blockIdx.x) / groups, static_cast<std::int32_t>(blockIdx.x) % groups);
+    const auto groups = p.step.tiers.n_groups, g = static_cast<std::int32_t>(blockIdx.x) % groups;
+    const auto kept = detail::retained_of(p, static_cast<std::int32_t>(blockIdx.x) / groups, g);
+    if (kept.slot >= 0) detail::back_up_on_device<false>(p, g, kept.slot, kept.from, kept.to);
     detail::publish_counts(p);
+    if (kept.slot < 0) return;
+    detail::back_up_on_device<true>(p, g, kept.slot, kept.from, kept.to);
+    if (g == 0 && threadIdx.x == 0) p.step.tables.records[kept.slot].frontier = kept.to;
 }
 
 } // namespace dhisparse
