@@ -1,7 +1,8 @@
-// The launches of edits and page copies.
+// The launches of edits, page copies and gathers.
 #include <dhisparse/copy/page_copy.cuh>
 #include <dhisparse/core/cuda_check.cuh>
 #include <dhisparse/executor/edits.cuh>
+#include <dhisparse/executor/gather.cuh>
 
 #include <algorithm>
 
@@ -25,6 +26,13 @@ void launch_move_run(const edit_tables& tables, const edit& e, cudaStream_t stre
 void launch_page_copies(const tiers_ref& tiers, const page_copy* copies, std::int32_t n, cudaStream_t stream) {
     page_copy_kernel<<<page_copy_blocks, page_copy_threads, 0, stream>>>(tiers, copies, n);
     cuda_check(cudaGetLastError(), "page copies");
+}
+
+void launch_gather(const tiers_ref& tiers, const slot_tables_ref& tables, const gather_args& args, cudaStream_t stream) {
+    const auto rows = args.last_row - args.first_row;
+    if (rows <= 0) return;
+    gather_kernel<<<static_cast<unsigned>(std::min((rows + 7) / 8, 264)), 256, 0, stream>>>(tiers, tables, args);
+    cuda_check(cudaGetLastError(), "gather");
 }
 
 } // namespace dhisparse

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <dhisparse/executor/cuda_executor.cuh>
-#include <dhisparse/executor/gather.cuh>
 #include <dhisparse/memory/device_pointer.cuh>
 #include <dhisparse/memory/pinned_range.cuh>
 #include <dhisparse/resolve/resolver.cuh>

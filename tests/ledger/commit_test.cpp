@@ -277,12 +277,12 @@ TEST_CASE("a page stays on the GPU until its positions are settled", "[ledger]")
     const auto slot = e.start(6, 30);
     const auto settle = [&](int width, int unsettled) {
         e.it->commit(e.append(slot, width), nullptr, unsettled);
-        e.advance(e.completed(), {{slot, e.it->settled(slot)}});
+        e.advance(e.completed(), {{slot, e.it->settled_positions(slot)}});
         e.it->copier().release_all();
     };
     for (int i = 0; i < 6; ++i) settle(1, 3); // frontier 12, settled 9
     CHECK(e.frontier(slot) == 12);
-    CHECK(e.it->settled(slot) == 9);
+    CHECK(e.it->settled_positions(slot) == 9);
     for (int i = 0; i < 2; ++i) e.advance(e.completed(), {{slot, 9}});
     CHECK(e.page_map(slot, 1) == -1);
     CHECK(e.page_map(slot, 2) >= 0);
@@ -290,7 +290,7 @@ TEST_CASE("a page stays on the GPU until its positions are settled", "[ledger]")
     CHECK_FALSE(e.host_row_is_there(slot, 9));
     CHECK(e.ledger().durable_positions(slot) <= 9);
     settle(0, 0);
-    CHECK(e.it->settled(slot) == 12);
+    CHECK(e.it->settled_positions(slot) == 12);
     CHECK(e.page_map(slot, 2) == -1);
     e.check_history(slot);
     const auto refused = [&](int unsettled, dh::pass of) {

@@ -80,7 +80,7 @@ public:
     dhisparse::slot_tables_ref tables() const { return sizes.at(table_memory_.data()); }
     dhisparse::tiers_ref tiers() const {
         return {slab_.data(),           host_.data(),          layout.host_page_bytes(),
-                layout.groups().data(), layout.lanes().data(), layout.n_groups()};
+                layout.groups().data(), layout.lanes().data(), layout.n_groups(), {}};
     }
     dhisparse::step_ref step() {
         return {tiers(),

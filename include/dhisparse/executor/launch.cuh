@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dhisparse/copy/page_copy.hpp>
+#include <dhisparse/executor/gather.hpp>
 #include <dhisparse/layout/placement.hpp>
 #include <dhisparse/ledger/plan.hpp>
 #include <dhisparse/residency/slot_tables.hpp>
@@ -30,5 +31,7 @@ void launch_open(const edit_tables& tables, const edit& e, cudaStream_t stream);
 void launch_move_run(const edit_tables& tables, const edit& e, cudaStream_t stream);
 /// n > 0 copies of pages between the tiers, which the kernel reads where they are.
 void launch_page_copies(const tiers_ref& tiers, const page_copy* copies, std::int32_t n, cudaStream_t stream);
+/// Rows of one source, one after another. args.out: memory of the device, or pinned.
+void launch_gather(const tiers_ref& tiers, const slot_tables_ref& tables, const gather_args& args, cudaStream_t stream);
 
 } // namespace dhisparse

@@ -4,8 +4,6 @@
 #include <dhisparse/copy/row_copy.cuh>
 #include <dhisparse/round/launch.cuh>
 
-#include <iterator>
-
 namespace dhisparse {
 
 inline constexpr int commit_threads = 128;
@@ -46,11 +44,12 @@ __device__ inline void publish_counts(const commit_params& p) {
     const auto* from = reinterpret_cast<const std::uint64_t*>(p.step.counts);
     constexpr auto numbers = static_cast<unsigned>(sizeof(tally) / 8), warps = static_cast<unsigned>(commit_threads / 32);
     const auto warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    std::uint64_t mine[(numbers + warps - 1) / warps];
+    constexpr auto each = (numbers + warps - 1) / warps;
+    std::uint64_t mine[each];
 #pragma unroll
-    for (unsigned i = 0; i < std::size(mine); ++i) mine[i] = warp + i * warps < numbers && lane < static_cast<unsigned>(p.n_shards) ? __ldcg(from + lane * numbers + warp + i * warps) : 0;
+    for (unsigned i = 0; i < each; ++i) mine[i] = warp + i * warps < numbers && lane < static_cast<unsigned>(p.n_shards) ? __ldcg(from + lane * numbers + warp + i * warps) : 0;
 #pragma unroll
-    for (unsigned i = 0; i < std::size(mine); ++i) {
+    for (unsigned i = 0; i < each; ++i) {
         for (unsigned o = 16; o > 0; o /= 2) mine[i] += __shfl_xor_sync(0xFFFFFFFF, mine[i], o);
         if (lane == 0 && warp + i * warps < numbers) reinterpret_cast<std::uint64_t*>(&sums)[warp + i * warps] = mine[i];
     }
