@@ -3,6 +3,8 @@
 
 #include "random_program.hpp"
 
+#include <dhisparse/policy/layout/source_planes.hpp>
+
 namespace dhisparse_test {
 
 inline random_program::random_program(std::uint64_t seed, program_options options) : random_(seed), options_(options) {
