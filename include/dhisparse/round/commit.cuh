@@ -26,16 +26,41 @@ __device__ inline void back_up_on_device(const commit_params& p, int g, std::int
     if (threadIdx.x % 32 == 0 && copied) atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->backed_up_rows), static_cast<unsigned long long>(copied));
 }
 
+/// Rows of one group; the tables still say what was before, since other groups' blocks read them.
+__device__ inline void commit_request(const commit_params& p, std::int32_t r, int g) {
+    const auto slot = p.round.slots[r];
+    if (slot < 0) return;
+    const auto width = p.round.first_query[r + 1] - p.round.first_query[r];
+    const auto frontier = p.step.tables.frontier(slot, p.of);
+    const auto open = p.step.tables.passes[slot].unsettled[static_cast<int>(p.of)];
+    auto n = frontier, next = frontier;
+    if (width > 0) {
+        n = p.round.frontiers[r];
+        const auto asked = p.accepted ? p.accepted[r] : width - 1;
+        const auto a = min(max(asked, 0), width - 1);
+        if (a != asked && g == 0 && threadIdx.x == 0)
+            atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->violations[static_cast<int>(violation::accepted_out_of_range)]), 1ull);
+        next = placed_until(p.step, slot, n, n + a + 1);
+    }
+    const auto settled = min(n, frontier) - open;
+    const auto still_open = max(0, min(p.unsettled, next - settled));
+    if (p.step.tiers.groups[g].of == p.of) back_up_on_device(p, g, slot, settled, next - still_open);
+    if (g == 0 && threadIdx.x == 0) p.next[r] = {next, still_open};
+}
+
+/// By the last block.
+__device__ inline void write_frontiers(const commit_params& p) {
+    for (auto r = static_cast<std::int32_t>(threadIdx.x); r < p.round.n_requests; r += static_cast<std::int32_t>(blockDim.x)) {
+        const auto slot = p.round.slots[r];
+        if (slot < 0) continue;
+        const auto next = __ldcg(reinterpret_cast<const int2*>(p.next) + r);
+        p.step.tables.frontier(slot, p.of) = next.x;
+        p.step.tables.passes[slot].unsettled[static_cast<int>(p.of)] = next.y;
+    }
+}
+
 /// The last block copies the counters to where the host can read them without waiting.
 __device__ inline void publish_counts(const commit_params& p) {
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(p.blocks_done, 1u) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (!last) return;
     __shared__ tally sums;
     const auto* from = reinterpret_cast<const std::uint64_t*>(p.step.counts);
     constexpr auto numbers = static_cast<unsigned>(sizeof(tally) / 8);
@@ -51,19 +76,16 @@ __device__ inline void publish_counts(const commit_params& p) {
     if (threadIdx.x == 0) *p.blocks_done = 0;
 }
 
-__device__ inline void commit_request(const commit_params& p, std::int32_t r, int g) {
-    const auto slot = p.round.slots[r];
-    const auto width = p.round.first_query[r + 1] - p.round.first_query[r];
-    if (slot < 0 || width == 0) return;
-    auto& record = p.step.tables.records[slot];
-    const auto n = p.round.frontiers[r];
-    const auto asked = p.accepted ? p.accepted[r] : width - 1;
-    const auto a = min(max(asked, 0), width - 1);
-    if (a != asked && g == 0 && threadIdx.x == 0)
-        atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->violations[static_cast<int>(violation::accepted_out_of_range)]), 1ull);
-    const auto next = placed_until(p.step, slot, n, n + a + 1);
-    back_up_on_device(p, g, slot, n, next);
-    if (g == 0 && threadIdx.x == 0) record.frontier = next;
+/// Whether this block is the last to be done. What the others wrote is visible to it.
+__device__ inline bool is_last_block(const commit_params& p) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(p.blocks_done, 1u) == gridDim.x - 1;
+    }
+    __syncthreads();
+    return last;
 }
 
 } // namespace detail
@@ -71,6 +93,8 @@ __device__ inline void commit_request(const commit_params& p, std::int32_t r, in
 static __global__ void __launch_bounds__(commit_threads) commit_kernel(const __grid_constant__ commit_params p) {
     const auto groups = p.step.tiers.n_groups;
     detail::commit_request(p, static_cast<std::int32_t>(blockIdx.x) / groups, static_cast<std::int32_t>(blockIdx.x) % groups);
+    if (!detail::is_last_block(p)) return;
+    detail::write_frontiers(p);
     detail::publish_counts(p);
 }
 
