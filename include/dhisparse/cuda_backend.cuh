@@ -7,7 +7,7 @@
 #include <dhisparse/memory/pinned_range.cuh>
 #include <dhisparse/resolve/resolver.cuh>
 #include <dhisparse/round/launch.cuh>
-#include <dhisparse/staging/promoter.cuh>
+#include <dhisparse/round/promoter.cuh>
 
 namespace dhisparse {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <dhisparse/core/cuda_check.cuh>
-#include <dhisparse/staging/plan.cuh>
-#include <dhisparse/staging/promoter.cuh>
-#include <dhisparse/staging/release.cuh>
+#include <dhisparse/round/plan.cuh>
+#include <dhisparse/round/promoter.cuh>
+#include <dhisparse/round/release.cuh>
 
 namespace dhisparse {
 

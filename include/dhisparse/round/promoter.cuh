@@ -41,5 +41,5 @@ extern template struct promoter<dense, anchor_first>;
 } // namespace dhisparse
 
 #ifdef __CUDACC__
-#include <dhisparse/staging/promoter_impl.cuh>
+#include <dhisparse/round/promoter_impl.cuh>
 #endif

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <dhisparse/cache/device_index.cuh>
-#include <dhisparse/staging/promoter.cuh>
+#include <dhisparse/round/promoter.cuh>
 
 #include <cub/block/block_scan.cuh>
 
