@@ -283,5 +283,5 @@ TEST_CASE("both backends stage the same rows with several blocks a request", "[c
 
 TEST_CASE("both backends give the same with a draft pass and unsettled positions", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
-    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 60, .host_pages = 120, .slots = 4, .hot_pages = 9, .k_max = 3, .max_requests = 4, .max_unsettled = 4}, 2, 60);
+    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 32, .host_pages = 120, .slots = 3, .hot_pages = 5, .k_max = 3, .max_requests = 4, .max_unsettled = 4}, 2, 60);
 }
