@@ -30,13 +30,14 @@ struct request {
 
 class random_program {
 public:
-    explicit random_program(std::uint64_t seed) : random_(seed) {}
+    /// context_pages: most that a request is admitted with, but for a few positions.
+    random_program(std::uint64_t seed, std::int32_t context_pages) : random_(seed), context_pages_(context_pages) {}
 
     template <class Policies>
     void run(backend_pair<Policies>& pair, int steps) {
         for (int step = 0; step < steps; ++step) {
             CAPTURE(step);
-            if (chance(4)) admit(pair);
+            if (live_.empty() || chance(4)) admit(pair);
             if (!live_.empty() && chance(12)) finish(pair);
             if (!live_.empty() && chance(8)) extend(pair);
             round(pair);
@@ -52,7 +53,7 @@ private:
     template <class Policies>
     void admit(backend_pair<Policies>& pair) {
         const auto& shape = pair.host.shape();
-        const dh::demand wanted{upto(6 * shape.page_positions + 5), 1 + upto(3 * shape.page_positions)};
+        const dh::demand wanted{upto(context_pages_ * shape.page_positions + 5), 1 + upto(3 * shape.page_positions)};
         const auto a = pair.host.try_admit(wanted), b = pair.cuda.try_admit(wanted);
         REQUIRE(a == b);
         if (!a) return;
@@ -168,6 +169,7 @@ private:
     }
 
     std::mt19937_64 random_;
+    std::int32_t context_pages_;
     std::vector<request> live_;
 };
 
@@ -215,13 +217,13 @@ dh::model_shape drafted_shape() {
 }
 
 template <class Policies>
-void differ(const dh::hierarchy_config& config, int programs, int steps) {
+void differ(const dh::hierarchy_config& config, int programs, int steps, std::int32_t context_pages = 6) {
     if (!has_gpu()) return;
     for (int program = 0; program < programs; ++program)
         for (const bool in_graph : {false, true}) {
             CAPTURE(seed(), program, in_graph);
             backend_pair<Policies> pair(config, in_graph, program % 2 == 1);
-            random_program(seed() + static_cast<std::uint64_t>(program)).run(pair, steps);
+            random_program(seed() + static_cast<std::uint64_t>(program), context_pages).run(pair, steps);
         }
 }
 
@@ -258,30 +260,30 @@ TEST_CASE("both backends give the same with rows of a whole block", "[cuda]") {
 
 TEST_CASE("a short program with staged rows is the same on both backends", "[cuda][sanitize]") {
     if (!has_gpu()) return skip("no CUDA device");
-    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 18, .host_pages = 60, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .max_unsettled = 2}, 1, 8);
+    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 14, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .max_unsettled = 2}, 1, 8, 24);
 }
 
 TEST_CASE("both backends stage and promote the same rows, with each promotion policy", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
-    const dh::hierarchy_config config{.shape = small_shape(), .pool_pages = 20, .host_pages = 60, .slots = 3, .hot_pages = 2, .k_max = 3, .max_requests = 4};
-    differ<dh::default_policies>(config, 2, 40);
-    differ<fifo_planes_anchor>(config, 2, 40);
-    differ<staged_none>(config, 2, 40);
+    const dh::hierarchy_config config{.shape = small_shape(), .pool_pages = 16, .host_pages = 80, .slots = 3, .hot_pages = 2, .k_max = 3, .max_requests = 4};
+    differ<dh::default_policies>(config, 2, 40, 24);
+    differ<fifo_planes_anchor>(config, 2, 40, 24);
+    differ<staged_none>(config, 2, 40, 24);
 }
 
 TEST_CASE("both backends stage the same rows where there is no hot cache at all", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
-    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 16, .host_pages = 60, .slots = 3, .hot_pages = 0, .k_max = 2, .max_requests = 3}, 2, 30);
+    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 10, .host_pages = 80, .slots = 3, .hot_pages = 0, .k_max = 2, .max_requests = 3}, 2, 30, 24);
 }
 
 TEST_CASE("both backends stage the same rows with several blocks a request", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
-    const dh::hierarchy_config config{.shape = long_shape(), .pool_pages = 20, .host_pages = 60, .slots = 3, .hot_pages = 1, .k_max = 8, .max_requests = 3};
-    differ<dh::default_policies>(config, 2, 40);
-    differ<fifo_planes_anchor>(config, 1, 40);
+    const dh::hierarchy_config config{.shape = long_shape(), .pool_pages = 12, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 8, .max_requests = 3};
+    differ<dh::default_policies>(config, 2, 40, 24);
+    differ<fifo_planes_anchor>(config, 1, 40, 24);
 }
 
 TEST_CASE("both backends give the same with a draft pass and unsettled positions", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
-    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 32, .host_pages = 120, .slots = 3, .hot_pages = 5, .k_max = 3, .max_requests = 4, .max_unsettled = 4}, 2, 60);
+    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 24, .host_pages = 80, .slots = 3, .hot_pages = 3, .k_max = 3, .max_requests = 4, .max_unsettled = 4}, 2, 60, 16);
 }
