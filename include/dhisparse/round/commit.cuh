@@ -26,6 +26,17 @@ __device__ inline void back_up_on_device(const commit_params& p, int g, std::int
     if (threadIdx.x % 32 == 0 && copied) atomicAdd(reinterpret_cast<unsigned long long*>(&p.step.counts->backed_up_rows), static_cast<unsigned long long>(copied));
 }
 
+/// With DHISPARSE_CHECKS: overwrites the rows that hold no position below `from` and one below `to`: rejected ones.
+__device__ inline void poison_rejected_on_device(const commit_params& p, int g, std::int32_t slot, std::int32_t from, std::int32_t to) {
+    const auto& group = p.step.tiers.groups[g];
+    const auto* map = p.step.tables.page_map(slot);
+    const auto m = group.positions_per_row, end = (min(to, p.step.tables.records[slot].positions) + m - 1) / m;
+    for (auto row = (from + m - 1) / m + static_cast<std::int32_t>(threadIdx.x / 32); row < end; row += commit_threads / 32) {
+        const auto page = group.rows_per_page.quotient(static_cast<std::uint32_t>(row));
+        if (map[page] >= 0) poison_group_row_warp(p.step.tiers, group, group.at(gpu_page{map[page]}, group.rows_per_page.remainder(static_cast<std::uint32_t>(row), page)));
+    }
+}
+
 /// Rows of one group; the tables still say what was before, since other groups' blocks read them.
 __device__ inline void commit_request(const commit_params& p, std::int32_t r, int g) {
     const auto slot = p.round.slots[r];
@@ -44,7 +55,10 @@ __device__ inline void commit_request(const commit_params& p, std::int32_t r, in
     }
     const auto settled = min(n, frontier) - open;
     const auto still_open = max(0, min(p.unsettled, next - settled));
-    if (p.step.tiers.groups[g].of == p.of) back_up_on_device(p, g, slot, settled, next - still_open);
+    if (p.step.tiers.groups[g].of == p.of) {
+        back_up_on_device(p, g, slot, settled, next - still_open);
+        if constexpr (DHISPARSE_CHECKS) poison_rejected_on_device(p, g, slot, next, n + width);
+    }
     if (g == 0 && threadIdx.x == 0) p.next[r] = {next, still_open};
 }
 

@@ -49,6 +49,13 @@ __device__ void promote_on_device(const step_ref& step, std::int32_t slot, const
     if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long*>(&step.counts->promoted_rows), static_cast<unsigned long long>(staged.n_promotions));
 }
 
+/// With DHISPARSE_CHECKS: whoever still reads a staged row finds no row's bytes.
+__device__ inline void poison_staged_on_device(const step_ref& step, std::int32_t slot, const staged_slot& staged) {
+    const auto& group = step.tiers.groups[staged.group];
+    for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < staged.n_rows; i += release_threads / 32)
+        poison_group_row_warp(step.tiers, group, step.staging.groups[staged.group].at(group.rows_per_page, slot, i));
+}
+
 } // namespace detail
 
 template <class Index>
@@ -59,6 +66,7 @@ __global__ void __launch_bounds__(release_threads) release_kernel(const __grid_c
     if (staged.n_rows == 0) return;
     if (staged.n_promotions > 0) detail::promote_on_device<Index>(p.step, slot, staged);
     __syncthreads();
+    if constexpr (DHISPARSE_CHECKS) detail::poison_staged_on_device(p.step, slot, staged);
     if (threadIdx.x == 0) p.step.staging.slots[slot] = {};
 }
 
