@@ -3,7 +3,7 @@
 #pragma once
 
 #include <dhisparse/cache/device_index.cuh>
-#include <dhisparse/round/promoter.cuh>
+#include <dhisparse/round/plan_params.hpp>
 
 #include <cub/block/block_scan.cuh>
 
