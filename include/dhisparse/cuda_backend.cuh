@@ -7,13 +7,14 @@
 #include <dhisparse/memory/pinned_range.cuh>
 #include <dhisparse/resolve/resolver.cuh>
 #include <dhisparse/round/launch.cuh>
+#include <dhisparse/round/promoter.cuh>
 
 namespace dhisparse {
 
 struct cuda_backend {
     static constexpr const char* name = "cuda";
-    static constexpr bool stages = false; // every union must fit into the hot cache
-    static constexpr bool has_passes = false; // no draft pass, no unsettled positions
+    static constexpr bool stages = true; // unions larger than the hot cache
+    static constexpr bool has_passes = true; // a draft pass, and unsettled positions
     using stream = cudaStream_t;
     using device_memory = dhisparse::device_memory;
     using host_memory = pinned_range;
@@ -25,11 +26,12 @@ struct cuda_backend {
         using index = typename Policies::hot_index;
         using replacement = typename Policies::replacement;
         using resolver = dhisparse::resolver<index, replacement>;
+        using promoter = dhisparse::promoter<index, typename Policies::promotion>;
 
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
             : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests), max_queries_(max_requests * layout.limits().k_max),
               numbers_(3 * std::int64_t{max_requests} + 1 + (2 + layout.n_groups() + layout.index().n_sources) * std::int64_t{max_queries_}), seen_(tables.n_slots()), records_(max_requests), news_(std::int64_t{max_requests} * max_cluster), leaders_(std::int64_t{max_requests} * max_cluster),
-              counts_(tally_shards), snapshot_(1), done_(1) {
+              counts_(tally_shards), snapshot_(1), done_(1), next_(max_requests) {
             cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
             cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
             require_memory_of(device_, slab, "pool memory"); // each may be lent
@@ -38,6 +40,7 @@ struct cuda_backend {
             if (resolver::compiled_arch() < 90) processors_ = 0; // no clusters in that code: as few blocks a request as will do
             describe(layout, tables, slab, host, table_memory);
             describe_index(layout);
+            make_staging(layout, tables.n_slots());
             clear(tables);
             allow_shared_memory(layout);
         }
@@ -55,13 +58,21 @@ struct cuda_backend {
             const device_guard guard(device_);
             require_memory_of(device_, selection.rows, "a selection");
             require_memory_of(device_, out.at, "memory for locations");
-            resolver::launch(params_of(g, round, selection, out), round.n_requests, round.one_query, s);
+            release(s, round);
+            const auto params = params_of(g, round, selection, out);
+            resolver::launch(params, round.n_requests, round.one_query, s);
+            if (params.staging.rows_per_slot > 0) promoter::plan({step_, round, selection, staged_rows_.data(), uses_.data(), uses_stride_, g}, s);
         }
-        void release(stream, const round_ref&) {} // nothing is staged
-        void commit(stream s, const round_ref& round, const std::int32_t* accepted, std::int32_t /*unsettled*/, pass /*of*/) {
+        void release(stream s, const round_ref& round) {
+            if (!step_.staging.any()) return;
+            const device_guard guard(device_);
+            promoter::release(step_, round, s);
+        }
+        void commit(stream s, const round_ref& round, const std::int32_t* accepted, std::int32_t unsettled, pass of) {
             const device_guard guard(device_);
             require_memory_of(device_, accepted, "accepted counts");
-            launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data()}, s);
+            release(s, round);
+            launch_commit({step_, round, accepted, tally_shards, snapshot_.data(), done_.data(), next_.data(), unsettled, of}, s);
         }
         void gather(stream s, const gather_args& args) {
             const device_guard guard(device_);
@@ -114,6 +125,20 @@ struct cuda_backend {
             edits_ = {step_.tables, {}, layout.index(), block_first_.data(), block_step_.data()};
             step_.tiers.index = {layout.index().pitch_bytes, layout.index().blocks_per_page, block_first_.data(), block_step_.data()};
         }
+        /// Allocates nothing where no group stages rows.
+        void make_staging(const page_layout& layout, std::int32_t n_slots) {
+            host_staging_ = layout.staging();
+            const std::int32_t rows = layout.staged_rows_per_slot();
+            if (rows == 0) return;
+            for (const auto& group : host_tables_) uses_stride_ = std::max<std::int64_t>(uses_stride_, group.entries);
+            uses_stride_ += rows;
+            uses_ = array_of<std::uint32_t>(2 * uses_stride_ * max_requests_);
+            staging_ = array_of<staging_placement>(host_staging_);
+            staged_ = array_of<staged_slot>(std::vector<staged_slot>(static_cast<std::size_t>(n_slots)));
+            promotions_ = array_of<promotion>(std::int64_t{n_slots} * rows);
+            staged_rows_ = array_of<std::int32_t>(std::int64_t{n_slots} * rows);
+            step_.staging = {staging_.data(), staged_.data(), promotions_.data(), rows};
+        }
         void clear(const slot_table_layout& tables) {
             edits_.run = tables.shape(group_tables_.data());
             cuda_check(cudaMemset(step_.tables.records, 0, sizeof(slot_record) * static_cast<std::size_t>(tables.n_slots())), "slot records");
@@ -160,6 +185,7 @@ struct cuda_backend {
             out.n_queries = batch.widths ? batch.n_requests * step_.k_max : batch.n_requests; // an upper bound: widths are on the device
             out.max_queries = max_queries_;
             out.one_query = batch.widths == nullptr;
+            out.of = batch.of;
             return out;
         }
         resolve_params params_of(int g, const round_ref& round, const selection_ref& selection, const locations_ref& out) const {
@@ -202,6 +228,12 @@ struct cuda_backend {
             params.tiers = step_.tiers;
             params.row_bytes = row_bytes_[static_cast<std::size_t>(g)];
             params.k_max = step_.k_max;
+            if (!step_.staging.any()) return params;
+            params.staging = host_staging_[static_cast<std::size_t>(g)];
+            params.staged = staged_.data();
+            params.staged_rows = staged_rows_.data();
+            params.staged_stride = step_.staging.rows_per_slot;
+            params.group_number = g;
             return params;
         }
         static bool fits_four(const selection_ref& selection, const locations_ref& out) {
@@ -220,6 +252,14 @@ struct cuda_backend {
         array_of<tally> counts_;
         array_of<tally, mapped_memory> snapshot_;
         array_of<std::uint32_t> done_;
+        array_of<committed> next_; // [max_requests]
+        std::vector<staging_placement> host_staging_;
+        array_of<staging_placement> staging_;
+        array_of<staged_slot> staged_;       // [n_slots]
+        array_of<promotion> promotions_;     // [n_slots][rows_per_slot]
+        array_of<std::int32_t> staged_rows_; // as promotions_
+        array_of<std::uint32_t> uses_;       // [max_requests][2][uses_stride_]
+        std::int64_t uses_stride_ = 0;
         std::vector<group_placement> host_groups_;
         std::vector<group_tables> host_tables_;
         std::vector<std::int64_t> row_bytes_;

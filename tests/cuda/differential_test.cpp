@@ -2,6 +2,8 @@
 #include "pair.cuh"
 
 #include <dhisparse/policy/layout/source_planes.hpp>
+#include <dhisparse/policy/promotion/anchor_first.hpp>
+#include <dhisparse/policy/promotion/keep_staged_none.hpp>
 #include <dhisparse/policy/replacement/fifo.hpp>
 
 using namespace dhisparse_test;
@@ -13,6 +15,14 @@ struct fifo_planes : dh::default_policies {
     using replacement = dh::fifo;
 };
 
+struct fifo_planes_anchor : fifo_planes {
+    using promotion = dh::anchor_first;
+};
+
+struct staged_none : dh::default_policies {
+    using promotion = dh::keep_staged_none;
+};
+
 struct request {
     dh::slot_id slot;
     std::int32_t frontier = 0, reserved = 0;
@@ -20,13 +30,14 @@ struct request {
 
 class random_program {
 public:
-    explicit random_program(std::uint64_t seed) : random_(seed) {}
+    /// context_pages: most that a request is admitted with, but for a few positions.
+    random_program(std::uint64_t seed, std::int32_t context_pages) : random_(seed), context_pages_(context_pages) {}
 
     template <class Policies>
     void run(backend_pair<Policies>& pair, int steps) {
         for (int step = 0; step < steps; ++step) {
             CAPTURE(step);
-            if (chance(4)) admit(pair);
+            if (live_.empty() || chance(4)) admit(pair);
             if (!live_.empty() && chance(12)) finish(pair);
             if (!live_.empty() && chance(8)) extend(pair);
             round(pair);
@@ -42,7 +53,7 @@ private:
     template <class Policies>
     void admit(backend_pair<Policies>& pair) {
         const auto& shape = pair.host.shape();
-        const dh::demand wanted{upto(6 * shape.page_positions + 5), 1 + upto(3 * shape.page_positions)};
+        const dh::demand wanted{upto(context_pages_ * shape.page_positions + 5), 1 + upto(3 * shape.page_positions)};
         const auto a = pair.host.try_admit(wanted), b = pair.cuda.try_admit(wanted);
         REQUIRE(a == b);
         if (!a) return;
@@ -98,33 +109,67 @@ private:
             m.widths.data()[i] = chance(15) ? upto(2 * k_max) - 1 : upto(k_max);
             m.accepted.data()[i] = chance(15) ? upto(10) - 5 : upto(std::max(0, m.widths.data()[i] - 1));
         }
-        for (std::int64_t i = 0; i < m.rows.size(); ++i) m.rows.data()[i] = row(pair.host.shape());
+        select(pair.host.shape(), m.rows);
+        run_in(pair, dh::pass::target);
+        if (pair.has_draft() && !pair.commits_both()) draft_round(pair);
+        std::vector<dh::frontier_report> frontiers;
+        for (auto& r : live_) {
+            r.frontier = pair.host.frontier(r.slot);
+            REQUIRE(pair.cuda.frontier(r.slot) == r.frontier);
+            const auto settled = pair.host.settled(r.slot);
+            REQUIRE(pair.cuda.settled(r.slot) == settled);
+            frontiers.push_back({r.slot, settled});
+        }
+        pair.advance(frontiers);
+    }
+
+    /// The draft pass goes as far as the target has come.
+    template <class Policies>
+    void draft_round(backend_pair<Policies>& pair) {
+        auto& m = pair.memory();
+        const auto& tables = pair.host.tables();
+        for (std::int64_t i = 0; i < m.slots.size(); ++i) {
+            const auto slot = m.slots.data()[i];
+            const auto behind = tables.live(slot) ? tables.records[slot].frontier - tables.passes[slot].draft_frontier : 0;
+            m.widths.data()[i] = behind;
+            m.accepted.data()[i] = std::max(0, behind - 1);
+        }
+        select(pair.host.shape(), m.rows);
+        run_in(pair, dh::pass::draft);
+    }
+
+    /// A round that writes random rows at its positions.
+    template <class Policies>
+    void run_in(backend_pair<Policies>& pair, dh::pass of) {
         pair.run_round([&](const dh::round_ref& round) {
             for (int g = 0; g < pair.host.layout().n_groups(); ++g)
                 for (std::int32_t q = 0; q < round.n_queries; ++q)
                     if (const auto at = round.group_locations(g)[q]; at >= 0)
                         for (const int layer : pair.host.shape().groups[static_cast<std::size_t>(g)]) pair.write(layer, at, static_cast<std::byte>(upto(255)));
             dh::cuda_check(cudaDeviceSynchronize(), "rows");
-        });
-        std::vector<dh::frontier_report> frontiers;
-        for (auto& r : live_) {
-            r.frontier = pair.host.frontier(r.slot);
-            REQUIRE(pair.cuda.frontier(r.slot) == r.frontier);
-            frontiers.push_back({r.slot, r.frontier});
-        }
-        pair.advance(frontiers);
+        }, of);
     }
 
+    /// One round in three selects rows in sequence, as good as none twice; others at random.
+    void select(const dh::model_shape& shape, shared_array<std::int32_t>& rows) {
+        const bool sweep = chance(3);
+        const auto first = upto(1000), end = longest();
+        for (std::int64_t i = 0; i < rows.size(); ++i) rows.data()[i] = sweep ? static_cast<std::int32_t>((first + i) % end) : row(shape);
+    }
+    std::int32_t longest() const {
+        std::int32_t out = 1;
+        for (const auto& r : live_) out = std::max(out, r.frontier + 1);
+        return out;
+    }
     std::int32_t row(const dh::model_shape& shape) {
         if (chance(10)) return -1;
         if (chance(40)) return upto(1 << 30) - (1 << 29);
-        std::int32_t longest = 1;
-        for (const auto& r : live_) longest = std::max(longest, r.frontier + 1);
-        const auto t = upto(longest + 2);
+        const auto t = upto(longest() + 2);
         return t / (chance(2) ? shape.sources.front().positions_per_row : 1);
     }
 
     std::mt19937_64 random_;
+    std::int32_t context_pages_;
     std::vector<request> live_;
 };
 
@@ -156,14 +201,29 @@ dh::model_shape wide_shape() {
     return shape;
 }
 
+/// Rounds of several blocks a request, and contexts long enough for rows that no two entries share.
+dh::model_shape long_shape() {
+    auto shape = small_shape();
+    shape.k = 100;
+    shape.page_positions = 64;
+    return shape;
+}
+
+/// The last group's rows are a drafter's.
+dh::model_shape drafted_shape() {
+    auto shape = small_shape();
+    shape.passes = {dh::pass::target, dh::pass::target, dh::pass::draft};
+    return shape;
+}
+
 template <class Policies>
-void differ(const dh::hierarchy_config& config, int programs, int steps) {
+void differ(const dh::hierarchy_config& config, int programs, int steps, std::int32_t context_pages = 6) {
     if (!has_gpu()) return;
     for (int program = 0; program < programs; ++program)
         for (const bool in_graph : {false, true}) {
             CAPTURE(seed(), program, in_graph);
             backend_pair<Policies> pair(config, in_graph, program % 2 == 1);
-            random_program(seed() + static_cast<std::uint64_t>(program)).run(pair, steps);
+            random_program(seed() + static_cast<std::uint64_t>(program), context_pages).run(pair, steps);
         }
 }
 
@@ -196,4 +256,34 @@ TEST_CASE("both backends give the same with rows of two runs", "[cuda]") {
 TEST_CASE("both backends give the same with rows of a whole block", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
     differ<dh::default_policies>({.shape = wide_shape(), .pool_pages = 14, .host_pages = 40, .slots = 2, .hot_pages = 3, .k_max = 2, .max_requests = 2}, 2, 60);
+}
+
+TEST_CASE("a short program with staged rows is the same on both backends", "[cuda][sanitize]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 14, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .max_unsettled = 2}, 1, 8, 24);
+}
+
+TEST_CASE("both backends stage and promote the same rows, with each promotion policy", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    const dh::hierarchy_config config{.shape = small_shape(), .pool_pages = 16, .host_pages = 80, .slots = 3, .hot_pages = 2, .k_max = 3, .max_requests = 4};
+    differ<dh::default_policies>(config, 2, 40, 24);
+    differ<fifo_planes_anchor>(config, 2, 40, 24);
+    differ<staged_none>(config, 2, 40, 24);
+}
+
+TEST_CASE("both backends stage the same rows where there is no hot cache at all", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 10, .host_pages = 80, .slots = 3, .hot_pages = 0, .k_max = 2, .max_requests = 3}, 2, 30, 24);
+}
+
+TEST_CASE("both backends stage the same rows with several blocks a request", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    const dh::hierarchy_config config{.shape = long_shape(), .pool_pages = 12, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 8, .max_requests = 3};
+    differ<dh::default_policies>(config, 2, 40, 24);
+    differ<fifo_planes_anchor>(config, 1, 40, 24);
+}
+
+TEST_CASE("both backends give the same with a draft pass and unsettled positions", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    differ<dh::default_policies>({.shape = drafted_shape(), .pool_pages = 24, .host_pages = 80, .slots = 3, .hot_pages = 3, .k_max = 3, .max_requests = 4, .max_unsettled = 4}, 2, 60, 16);
 }

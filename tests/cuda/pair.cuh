@@ -49,9 +49,9 @@ struct round_memory {
 template <class Policies>
 class backend_pair {
 public:
-    /// one_query: batches give no widths, so that every request has one query.
+    /// one_query: batches give no widths, so that every request has one query. Commits leave max_unsettled positions unsettled.
     backend_pair(const dh::hierarchy_config& config, bool in_graph, bool one_query)
-        : host(config), cuda(config), requests_(config.max_requests), k_(config.shape.k), in_graph_(in_graph), one_query_(one_query),
+        : host(config), cuda(config), requests_(config.max_requests), k_(config.shape.k), in_graph_(in_graph), one_query_(one_query), unsettled_(config.max_unsettled),
           memory_(requests_, requests_ * config.k_max, k_, static_cast<std::int32_t>(config.shape.announcements.size())) {
         dh::cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
         const auto needed = dh::hierarchy<dh::host_backend, Policies>::bytes_needed(config);
@@ -63,7 +63,8 @@ public:
         dh::cuda_check(cudaDeviceSynchronize(), "slab");
     }
     ~backend_pair() {
-        if (graph_) cudaGraphExecDestroy(graph_);
+        for (auto* graph : graphs_)
+            if (graph) cudaGraphExecDestroy(graph);
         cudaStreamDestroy(stream_);
     }
 
@@ -91,19 +92,30 @@ public:
 
     round_memory& memory() { return memory_; }
 
-    /// append, every announcement's resolve, commit: with what memory() holds.
-    void run_round(const std::function<void(const dh::round_ref&)>& write_rows) {
+    bool has_draft() const { return std::find(host.shape().passes.begin(), host.shape().passes.end(), dh::pass::draft) != host.shape().passes.end(); }
+
+    /// Where batches have one query a request, target rounds are the draft pass's too; else that wants its own rounds.
+    bool commits_both() const { return has_draft() && one_query_; }
+
+    /// append, every announcement's resolve, now and then a release, commit in the passes there are: with what memory()
+    /// holds. Plain calls are made of both step by step, and what is staged compared; a graph holds all of them.
+    void run_round(const std::function<void(const dh::round_ref&)>& write_rows, dh::pass of = dh::pass::target) {
+        of_ = of;
         const auto round = host.append({}, batch());
         write_rows(round);
         std::fill_n(memory_.locations.data(), memory_.locations.size(), 123456);
         std::fill_n(memory_.valid.data(), memory_.valid.size(), 123456);
         std::fill(memory_.host_locations.begin(), memory_.host_locations.end(), 123456);
         std::fill(memory_.host_valid.begin(), memory_.host_valid.end(), 123456);
-        const auto n = static_cast<std::int64_t>(host.shape().announcements.size());
-        for (std::int64_t a = 0; a < n; ++a)
-            host.resolve({}, round, host.shape().announcements[static_cast<std::size_t>(a)], selection(a), {memory_.host_locations.data() + a * out_size(), memory_.stride, 0, memory_.host_valid.data() + a * queries()});
-        host.commit({}, round, memory_.accepted.data());
-        run_device();
+        if (!in_graph_) device_round_ = cuda.append(stream_, batch());
+        for (std::int64_t a = 0; a < announcements(); ++a) {
+            resolve(host, dh::host_stream{}, round, a, memory_.host_locations.data(), memory_.host_valid.data());
+            if (in_graph_) continue;
+            resolve(cuda, stream_, device_round_, a, memory_.locations.data(), memory_.valid.data());
+            compare_staging();
+        }
+        commit(host, dh::host_stream{}, round);
+        in_graph_ ? run_graph() : commit(cuda, stream_, device_round_);
         dh::cuda_check(cudaDeviceSynchronize(), "round");
         compare_round(round);
     }
@@ -115,8 +127,10 @@ public:
         if (host_bytes_) CHECK(first_difference(host.tiers().host, cuda.tiers().host, host_bytes_) == -1);
         const auto &h = host.tables(), &c = cuda.tables();
         REQUIRE(first_difference(h.records, c.records, h.n_slots * static_cast<std::int64_t>(sizeof(dh::slot_record))) == -1);
+        compare_staging();
         for (std::int32_t s = 0; s < h.n_slots; ++s) {
             if (!h.live(s)) continue;
+            CHECK(first_difference(h.passes + s, c.passes + s, sizeof(dh::pass_record)) == -1);
             const auto n = h.entries_per_slot * std::int64_t{4};
             for (int part = 0; part < 3; ++part) {
                 const auto at = (std::int64_t{part} * h.n_slots + s) * h.entries_per_slot;
@@ -135,30 +149,53 @@ public:
     dh::hierarchy<dh::cuda_backend, Policies> cuda;
 
 private:
-    dh::batch_ref batch() const { return {memory_.slots.data(), one_query_ ? nullptr : memory_.widths.data(), requests_}; }
+    dh::batch_ref batch() const { return {memory_.slots.data(), one_query_ ? nullptr : memory_.widths.data(), requests_, of_}; }
     std::int64_t queries() const { return std::int64_t{requests_} * host.layout().limits().k_max; }
     std::int64_t out_size() const { return queries() * memory_.stride; }
     dh::selection_ref selection(std::int64_t a) const { return {memory_.rows.data() + a * queries() * k_, k_, k_}; }
 
-    void enqueue() {
-        device_round_ = cuda.append(stream_, batch());
-        const auto& announcements = cuda.shape().announcements;
-        for (std::int64_t a = 0; a < static_cast<std::int64_t>(announcements.size()); ++a)
-            cuda.resolve(stream_, device_round_, announcements[static_cast<std::size_t>(a)], selection(a), {memory_.locations.data() + a * out_size(), memory_.stride, 0, memory_.valid.data() + a * queries()});
-        cuda.commit(stream_, device_round_, memory_.accepted.data());
+    std::int64_t announcements() const { return static_cast<std::int64_t>(host.shape().announcements.size()); }
+
+    template <class Hierarchy, class Stream>
+    void resolve(Hierarchy& of, Stream s, const dh::round_ref& round, std::int64_t a, dh::location* locations, std::int32_t* valid) {
+        if (a % 3 == 2) of.release(s, round); // as the next resolve does by itself
+        of.resolve(s, round, of.shape().announcements[static_cast<std::size_t>(a)], selection(a), {locations + a * out_size(), memory_.stride, 0, valid + a * queries()});
+    }
+    template <class Hierarchy, class Stream>
+    void commit(Hierarchy& of, Stream s, const dh::round_ref& round) {
+        of.commit(s, round, memory_.accepted.data(), unsettled_, of_);
+        if (commits_both()) of.commit(s, round, memory_.accepted.data(), unsettled_ / 2, dh::pass::draft);
     }
 
-    void run_device() {
-        if (!in_graph_) return enqueue();
-        if (!graph_) {
+    void run_graph() {
+        auto& exec = graphs_[static_cast<int>(of_)];
+        if (!exec) {
             cudaGraph_t graph{};
             dh::cuda_check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
-            enqueue();
+            device_round_ = cuda.append(stream_, batch());
+            for (std::int64_t a = 0; a < announcements(); ++a) resolve(cuda, stream_, device_round_, a, memory_.locations.data(), memory_.valid.data());
+            commit(cuda, stream_, device_round_);
             dh::cuda_check(cudaStreamEndCapture(stream_, &graph), "capture");
-            dh::cuda_check(cudaGraphInstantiate(&graph_, graph, 0), "graph");
+            dh::cuda_check(cudaGraphInstantiate(&exec, graph, 0), "graph");
             cudaGraphDestroy(graph);
         }
-        dh::cuda_check(cudaGraphLaunch(graph_, stream_), "graph");
+        dh::cuda_check(cudaGraphLaunch(exec, stream_), "graph");
+    }
+
+    /// What each slot has staged, and which of it will be promoted.
+    void compare_staging() {
+        dh::cuda_check(cudaStreamSynchronize(stream_), "resolve");
+        const auto &h = host.step().staging, &c = cuda.step().staging;
+        REQUIRE(h.any() == c.any());
+        if (!h.any()) return;
+        for (std::int32_t s = 0; s < host.tables().n_slots; ++s) {
+            if (!host.tables().live(s)) continue;
+            const auto got = dh::cuda_backend::step_path<Policies>::read(c.slots + s);
+            REQUIRE(got.group == h.slots[s].group);
+            REQUIRE(got.n_rows == h.slots[s].n_rows);
+            REQUIRE(got.n_promotions == h.slots[s].n_promotions);
+            CHECK(first_difference(h.of(s), c.of(s), got.n_promotions * static_cast<std::int64_t>(sizeof(dh::promotion))) == -1);
+        }
     }
 
     void compare_round(const dh::round_ref& round) {
@@ -177,13 +214,17 @@ private:
         for (int v = 0; v < dh::n_violations; ++v) CHECK(wanted.violations[v] == got.violations[v]);
         CHECK(wanted.host_rows == got.host_rows);
         CHECK(wanted.selected == got.selected);
+        CHECK(wanted.staged_rows == got.staged_rows);
+        CHECK(wanted.promoted_rows == got.promoted_rows);
     }
 
     std::int32_t requests_, k_;
     bool in_graph_, one_query_;
+    std::int32_t unsettled_;
+    dh::pass of_ = dh::pass::target;
     round_memory memory_;
     cudaStream_t stream_{};
-    cudaGraphExec_t graph_{};
+    cudaGraphExec_t graphs_[dh::n_passes] = {};
     dh::round_ref device_round_;
     std::int64_t slab_bytes_ = 0, host_bytes_ = 0;
 };

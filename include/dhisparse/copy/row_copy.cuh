@@ -52,4 +52,11 @@ __device__ inline void copy_group_row_warp(const tiers_ref& tiers, const group_p
     });
 }
 
+/// Overwrites one group row with bytes that are nobody's, by a warp. For DHISPARSE_CHECKS.
+__device__ inline void poison_group_row_warp(const tiers_ref& tiers, const group_placement& group, location at) {
+    for_runs(tiers.slab, tiers.lanes + group.first_lane, group, at, 0, group.host_row_bytes, [](std::byte* slab, std::int64_t, std::int64_t bytes) {
+        for (std::int64_t i = threadIdx.x % 32; i < bytes; i += 32) slab[i] = std::byte{poison_byte};
+    });
+}
+
 } // namespace dhisparse

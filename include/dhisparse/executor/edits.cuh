@@ -27,7 +27,7 @@ __device__ inline void apply_edit_on_device(const edit_tables& t, const edit& e)
     switch (e.what) {
     case edit::kind::close: record.live = 0; return;
     case edit::kind::positions: record.positions = value; return;
-    case edit::kind::frontier: record.frontier = value; return;
+    case edit::kind::frontier: record.frontier = t.tables.passes[e.slot].draft_frontier = value; return;
     case edit::kind::tail_page: record.tail_page = value; return;
     case edit::kind::map: t.tables.page_map(e.slot)[e.index] = value; return;
     case edit::kind::host_map: t.tables.host_map(e.slot)[e.index] = value; return;
@@ -53,7 +53,9 @@ static __global__ void open_kernel(const __grid_constant__ edit_tables t, const 
         detail::fill_bytes(reinterpret_cast<std::byte*>(tables.entry_state + (std::int64_t{part} * tables.n_slots + e.slot) * per_slot), 4 * per_slot, part < 2 ? 0u : 0xFFFFFFFFu);
     if (blockIdx.x != 0) return;
     for (auto g = static_cast<std::int32_t>(threadIdx.x); g < tables.n_groups; g += static_cast<std::int32_t>(blockDim.x)) tables.clocks[std::int64_t{e.slot} * tables.n_groups + g] = 0;
-    if (threadIdx.x == 0) tables.records[e.slot] = {1, e.index, 0, 0, 0, 0, e.value};
+    if (threadIdx.x != 0) return;
+    tables.records[e.slot] = {1, e.index, 0, 0, 0, 0, e.value};
+    tables.passes[e.slot] = {};
 }
 
 /// Moves a slot's run to a longer one. One block.

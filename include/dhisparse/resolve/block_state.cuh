@@ -112,6 +112,16 @@ struct resolve_request {
     }
 };
 
+/// Where the row of a code lies once its resolve has placed it. Staged: codes from B on are staged places, until the
+/// promotions are planned. no_location: it was given no place.
+template <bool Staged>
+__device__ __forceinline__ location location_of_code(const resolve_params& p, const location* hot_bases, std::int32_t slot, hot_code code) {
+    if (code < p.entries) return hot_bases[p.rows_per_page.quotient(code)] + code;
+    if constexpr (Staged)
+        if (code != no_code) return p.staging.at(p.rows_per_page, slot, code - p.entries);
+    return no_location;
+}
+
 __device__ inline void add(std::uint64_t& counter, std::int64_t n) {
     if (n) atomicAdd(reinterpret_cast<unsigned long long*>(&counter), static_cast<unsigned long long>(n));
 }

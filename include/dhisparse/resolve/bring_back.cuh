@@ -1,4 +1,4 @@
-/// The path with misses: each distinct row is given an entry, in order of first appearance.
+/// The path with misses: each distinct row is given an entry or, where those run out, a staged place, in order of first appearance.
 #pragma once
 
 #include <dhisparse/resolve/row_fetch.cuh>
@@ -11,7 +11,8 @@ struct bring_back_shared {
     std::int32_t warp_counts[32 * resolve_max_threads / 32]; // [round][warp]
 };
 
-template <class Index, replacement_policy Replacement>
+/// Staged: rows beyond the entries that may give way go to staged places.
+template <class Index, replacement_policy Replacement, bool Staged>
 class bring_back_agent {
 public:
     /// missing: bits of the thread's entries; items: of them that neighbour one another.
@@ -29,7 +30,7 @@ public:
 
     /// Behind arrive(). lost: bits of the thread's entries that can't be had.
     __device__ void run(std::uint32_t lost) {
-        row_fetch<Index> fetch(p_, shared_, m_, r_.index);
+        row_fetch<Index, Staged> fetch(p_, shared_, m_, r_.index, r_.slot);
         fetch.copy_lanes();
         n_leaders_ = n_missing_ = list_missing();
         await(p_.tuning); // all blocks' marks, claims, counts and news are visible
@@ -46,6 +47,7 @@ public:
         const auto entry = r_.first_entry(p_);
         given_ = victim_choice<Replacement>(mine_.victims, m_.marks, r_.used, p_.entered + entry, p_.entries, r_.now)
                      .choose(min(all, p_.entries), first_rank_, n_leaders_, m_.victim_of);
+        if constexpr (Staged) tell_staged(all);
         synchronise_cluster(p_.tuning); // all blocks have chosen: the stamps may change
         place();
         if (repeated_) synchronise_cluster(p_.tuning); // a row may have been placed by another block than the one that copies it
@@ -149,6 +151,21 @@ private:
     // ---- the maps
     __device__ location hot_location(std::int32_t entry) const { return m_.hot_bases[p_.rows_per_page.quotient(static_cast<std::uint32_t>(entry))] + entry; }
 
+    /// Leaves how many rows the request stages: by the block that has the last of them.
+    __device__ void tell_staged(std::int32_t all) const {
+        const auto n = min(all - given_, p_.staging.rows_per_slot);
+        if (n <= 0 || n_leaders_ == 0 || first_rank_ + n_leaders_ != all || thread_ != 0) return;
+        p_.staged[r_.slot] = {p_.group_number, n, 0};
+        add(counts_of_block(p_).staged_rows, n);
+    }
+    /// Gives a leader the i-th staged place. Its code names it until the promotions are planned: to other entries of the
+    /// row, to the block that copies it, and to the plan.
+    __device__ void stage(const missing_entry& at, std::int32_t i) {
+        p_.staged_rows[std::int64_t{r_.slot} * p_.staged_stride + i] = at.row;
+        r_.index.set(at.row, static_cast<hot_code>(p_.entries + i));
+        found(at.entry, p_.staging.at(p_.rows_per_page, r_.slot, i));
+    }
+
     /// Gives each leader its entry.
     __device__ void place() {
         auto* rows = p_.rows + r_.first_entry(p_);
@@ -157,6 +174,11 @@ private:
         for (auto i = thread_; i < n_leaders_; i += block_threads()) {
             const auto at = leader(i);
             if (first_rank_ + i >= given_) {
+                if constexpr (Staged)
+                    if (const auto s = first_rank_ + i - given_; s < p_.staging.rows_per_slot) {
+                        stage(at, s);
+                        continue;
+                    }
                 r_.index.erase(at.row);
                 count_violation(p_, violation::selection_too_wide);
                 not_valid(at.entry);
@@ -168,11 +190,11 @@ private:
             rows[entry] = at.row;
             r_.used[entry] = entered[entry] = r_.now;
             r_.index.set(at.row, static_cast<hot_code>(entry));
-            found(at.entry, entry);
+            found(at.entry, hot_location(entry));
         }
     }
-    __device__ void found(std::int32_t e, std::int32_t entry) {
-        answer(e) = hot_location(entry);
+    __device__ void found(std::int32_t e, location at) {
+        answer(e) = at;
         atomicAdd(&shared_.from_host, 1);
     }
     /// An entry that was visible and gets no location: behind the stores of its query's valid count.
@@ -189,7 +211,7 @@ private:
         for (auto i = thread_; i < n_missing_; i += block_threads()) {
             if (m_.missing[i].row < 0) continue;
             const auto code = r_.index.find(m_.missing[i].row);
-            if (code < p_.entries) found(m_.missing[i].entry, code);
+            if (const auto at = location_of_code<Staged>(p_, m_.hot_bases, r_.slot, code); at != no_location) found(m_.missing[i].entry, at);
             else not_valid(m_.missing[i].entry);
         }
     }

@@ -10,9 +10,11 @@ namespace dhisparse {
 
 namespace detail {
 
-/// Calls f with the kernel for this number of queries a request and entries a thread.
+/// Calls f with the kernel for this number of queries a request and entries a thread. Those that stage rows take any number.
 template <hot_index_policy Index, replacement_policy Replacement, class F>
-void with_resolve_kernel(bool one_query, std::int32_t items, F f) {
+void with_resolve_kernel(bool one_query, std::int32_t items, bool staged, F f) {
+    if (staged && items == 1) return f(resolve_kernel<Index, Replacement, false, 1, true>);
+    if (staged) return f(resolve_kernel<Index, Replacement, false, 4, true>);
     if (one_query && items == 1) return f(resolve_kernel<Index, Replacement, true, 1>);
     if (one_query) return f(resolve_kernel<Index, Replacement, true, 4>);
     if (items == 1) return f(resolve_kernel<Index, Replacement, false, 1>);
@@ -32,7 +34,8 @@ void prepare_resolve(std::int64_t shared_bytes) {
                    text("resolve: ", shared_bytes, " bytes of shared memory a block").c_str());
     };
     for (const std::int32_t items : {1, 4})
-        for (const bool one_query : {true, false}) detail::with_resolve_kernel<Index, Replacement>(one_query, items, allow);
+        for (const bool staged : {true, false})
+            for (const bool one_query : {true, false}) detail::with_resolve_kernel<Index, Replacement>(one_query, items, staged, allow);
 }
 
 /// Enqueues the resolve on the stream; neither allocates nor synchronises. one_query: every request has one.
@@ -49,7 +52,7 @@ void launch_resolve(const resolve_params& params, std::int32_t n_requests, bool 
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = params.tuning.cluster > 1 ? 1 : 0;
-    detail::with_resolve_kernel<Index, Replacement>(one_query, params.tuning.items, [&](auto kernel) { cuda_check(cudaLaunchKernelEx(&config, kernel, params), "resolve"); });
+    detail::with_resolve_kernel<Index, Replacement>(one_query, params.tuning.items, params.staging.rows_per_slot > 0, [&](auto kernel) { cuda_check(cudaLaunchKernelEx(&config, kernel, params), "resolve"); });
 }
 
 } // namespace dhisparse

@@ -61,7 +61,8 @@ __device__ void publish_valid(const resolve_params& p, const resolve_memory& mem
 
 } // namespace detail
 
-template <hot_index_policy Index, replacement_policy Replacement, bool OneQuery, int Items>
+/// Staged: of a group that stages rows; the others' kernel has nothing of it.
+template <hot_index_policy Index, replacement_policy Replacement, bool OneQuery, int Items, bool Staged = false>
 __global__ void __launch_bounds__(resolve_max_threads, 1) resolve_kernel(const __grid_constant__ resolve_params p) {
     extern __shared__ __align__(128) std::byte dynamic[];
     __shared__ resolve_shared shared;
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(resolve_max_threads, 1) resolve_kernel(const _
     look_up.run();
     const bool misses = __syncthreads_or((look_up.missing | look_up.lost) != 0);
     if (p.out.valid) detail::publish_valid(p, memory, r);
-    bring_back_agent<Index, Replacement> bring_back(p, shared, for_misses, memory, r, look_up.missing, Items);
+    bring_back_agent<Index, Replacement, Staged> bring_back(p, shared, for_misses, memory, r, look_up.missing, Items);
     if (misses) bring_back.tell();
     else if (threadIdx.x == 0 && p.tuning.cluster > 1) p.news[r.number * max_cluster + r.rank] = {};
     arrive(p.tuning);

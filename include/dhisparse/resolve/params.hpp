@@ -43,6 +43,11 @@ struct resolve_params {
     tiers_ref tiers;
     std::int64_t row_bytes = 0;             // of one lane
     std::int32_t k_max = 1;
+    // ---- where the hot cache may be too small for a round's union
+    staging_placement staging;              // of the group; rows_per_slot 0: it stages nothing
+    staged_slot* staged = nullptr;          // [n_slots]
+    std::int32_t* staged_rows = nullptr;    // [n_slots][staged_stride] the row in each staged place
+    std::int32_t staged_stride = 0, group_number = 0;
 };
 
 inline constexpr std::int32_t tally_shards = 32; // so that blocks don't queue for one counter

@@ -7,11 +7,12 @@
 
 namespace dhisparse {
 
-template <class Index>
+/// Staged: rows may be given staged places.
+template <class Index, bool Staged = false>
 class row_fetch {
 public:
-    __device__ row_fetch(const resolve_params& p, resolve_shared& shared, const resolve_memory& memory, const device_index<Index>& index)
-        : p_(p), shared_(shared), m_(memory), index_(index) {}
+    __device__ row_fetch(const resolve_params& p, resolve_shared& shared, const resolve_memory& memory, const device_index<Index>& index, std::int32_t slot = -1)
+        : p_(p), shared_(shared), m_(memory), index_(index), slot_(slot) {}
 
     /// By the thread that has claimed the row. The order in which a block's threads come decides which
     /// slot of shared memory a row passes through, and nothing else.
@@ -33,7 +34,7 @@ public:
         for (auto i = static_cast<std::int32_t>(threadIdx.x); i < p_.group.n_lanes * words; i += block_threads()) reinterpret_cast<std::uint64_t*>(m_.lanes)[i] = from[i];
     }
 
-    /// Once the claimed rows are in the index (those that got no entry are not). By all threads; returns
+    /// Once the claimed rows are in the index (those that got no place are not). By all threads; returns
     /// how many rows this thread has seen copied.
     __device__ std::int32_t finish() {
 #if DHISPARSE_BULK
@@ -42,8 +43,8 @@ public:
         std::int32_t copied = 0;
         for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < shared_.claimed; i += block_threads() / 32) {
             const auto code = index_.find(m_.claimed[i].row);
-            if (code >= p_.entries) continue;
-            copy_group_row_warp(p_.tiers, p_.group, hot_location(code), host_row(m_.claimed[i]), direction::to_gpu);
+            if (!has_place(code)) continue;
+            copy_group_row_warp(p_.tiers, p_.group, location_of(code), host_row(m_.claimed[i]), direction::to_gpu);
             copied += threadIdx.x % 32 == 0;
         }
         return copied;
@@ -55,7 +56,8 @@ private:
         const auto page = p_.rows_per_page.quotient(static_cast<std::uint32_t>(at.row));
         return p_.tiers.host + p_.group.host_offset(host_page{at.host}, p_.tiers.host_page_bytes, p_.rows_per_page.remainder(static_cast<std::uint32_t>(at.row), page));
     }
-    __device__ location hot_location(std::int32_t entry) const { return m_.hot_bases[p_.rows_per_page.quotient(static_cast<std::uint32_t>(entry))] + entry; }
+    __device__ bool has_place(hot_code code) const { return Staged ? code != no_code : code < p_.entries; }
+    __device__ location location_of(hot_code code) const { return location_of_code<Staged>(p_, m_.hot_bases, slot_, code); }
     __device__ std::int32_t parts() const { return p_.tuning.parts; }
 
 #if DHISPARSE_BULK
@@ -76,8 +78,8 @@ private:
             if (!started) bulk::load(slot(s), host_row(m_.claimed[i]) + begin, static_cast<std::uint32_t>(end - begin), &m_.barriers[s]);
             const auto code = index_.find(m_.claimed[i].row);
             bulk::wait(&m_.barriers[s], parity);
-            if (code >= p_.entries) continue;
-            scatter(slot(s), hot_location(code), begin, end);
+            if (!has_place(code)) continue;
+            scatter(slot(s), location_of(code), begin, end);
             bulk::wait_stores_read();
             copied += begin == 0;
         }
@@ -98,6 +100,7 @@ private:
     resolve_shared& shared_;
     const resolve_memory m_;
     const device_index<Index> index_;
+    const std::int32_t slot_; // of the request; Staged alone
 };
 
 /// Notes an entry's row as missing and starts its copy, unless another entry has: the one with the lowest

@@ -41,7 +41,8 @@ inline resolve_tuning tune_resolve(std::int64_t requests, std::int64_t entries, 
     while (out.threads < resolve_max_threads && out.block_entries > 32 * out.threads) out.threads *= 2;
     out.items = out.block_entries <= out.threads ? 1 : 4;
     const bool one_a_processor = requests * out.cluster <= processors;
-    const std::int64_t copy_bytes = (one_a_processor ? 120 : 40) * 1024;
+    const auto left = 196 * std::int64_t{1024} - 20 * std::int64_t{out.block_entries}; // of a block's shared memory, beside what it notes of each entry
+    const auto copy_bytes = std::min<std::int64_t>((one_a_processor ? 120 : 40) * 1024, left);
     out.copy_slot_bytes = static_cast<std::int32_t>(std::min<std::int64_t>(round_up(host_row_bytes, 128), 8192));
     out.copy_slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(copy_bytes / out.copy_slot_bytes, 4, 64));
     out.parts = static_cast<std::int32_t>(ceil_div<std::int64_t>(host_row_bytes, out.copy_slot_bytes));

@@ -43,10 +43,12 @@ __device__ inline std::int32_t width_of_request(const append_params& p, std::int
 }
 
 __device__ inline void lay_out_request(const append_params& p, std::int32_t r, std::int32_t slot, std::int32_t first, std::int32_t width) {
-    const auto n = slot < 0 ? 0 : p.step.tables.records[slot].frontier;
+    const auto n = slot < 0 ? 0 : p.step.tables.frontier(slot, p.batch.of);
+    if (slot >= 0 && p.step.staging.any()) p.step.staging.slots[slot] = {};
     p.round.slots[r] = slot;
     p.round.records[r] = slot < 0 ? slot_record{} : p.step.tables.records[slot];
     p.round.records[r].slot = slot;
+    p.round.records[r].frontier = n; // of the pass: what a resolve of one query each reads
     p.round.frontiers[r] = n;
     p.round.first_query[r] = first;
     for (std::int32_t j = 0; j < width; ++j) {

@@ -16,6 +16,11 @@ struct append_params {
     std::int32_t* seen = nullptr; // [n_slots] scratch: the first request of the batch that names the slot
 };
 
+/// A request's frontier and unsettled positions behind a commit.
+struct committed {
+    std::int32_t frontier = 0, unsettled = 0;
+};
+
 struct commit_params {
     step_ref step;
     round_ref round;
@@ -23,6 +28,9 @@ struct commit_params {
     std::int32_t n_shards = 1;              // tallies at step.counts, to be added up
     tally* snapshot = nullptr;              // pinned: the counters as of this commit, for the host to read
     std::uint32_t* blocks_done = nullptr;   // [1] 0 before and after
+    committed* next = nullptr;              // [n_requests] scratch: what the last block to be done writes to the tables
+    std::int32_t unsettled = 0;
+    pass of = pass::target;
 };
 
 /// Each enqueues its kernel, neither allocates nor synchronises, and throws cuda_error.
