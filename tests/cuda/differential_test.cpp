@@ -116,8 +116,8 @@ private:
         for (auto& r : live_) {
             r.frontier = pair.host.frontier(r.slot);
             REQUIRE(pair.cuda.frontier(r.slot) == r.frontier);
-            const auto settled = pair.host.settled(r.slot);
-            REQUIRE(pair.cuda.settled(r.slot) == settled);
+            const auto settled = pair.host.settled_positions(r.slot);
+            REQUIRE(pair.cuda.settled_positions(r.slot) == settled);
             frontiers.push_back({r.slot, settled});
         }
         pair.advance(frontiers);
