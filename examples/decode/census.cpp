@@ -67,7 +67,7 @@ void print_rounds(const options& o, const speculation& s) {
     fmt::print("{:<20}{:>12.1f} rows, {} at most\n", "union of a round", s.unions.mean(),
                s.unions.max());
     fmt::print("{:<20}{:>12} rows, {} of them promoted\n", "staged", s.staged, s.promoted);
-    fmt::print("{:<20}{:>12} rows a request, {}; staging {}\n", "draft ring", s.ring_rows,
+    fmt::print("{:<20}{:>12} rows a request, {} in all; staging {}\n", "draft ring", s.ring_rows,
                mebibytes(s.ring_bytes), mebibytes(s.staging_bytes));
 }
 

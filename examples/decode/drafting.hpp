@@ -59,8 +59,14 @@ public:
         }
     }
 
-    /// Proposals for the positions after an anchor: K-1 at most, and none behind the context.
+    /// Proposals for the positions after an anchor: K-1 at most, and none behind the context. Throws
+    /// invalid_argument where the ring does not hold the window before exactly this anchor.
     std::vector<std::uint8_t> propose(const tiny_dsa::token& anchor) {
+        const auto ring = ring_.ref();
+        dhisparse::require(ring.ready(anchor.request) &&
+                               ring.frontier(anchor.request) == anchor.position,
+                           "anchor of request ", anchor.request, " is at ", anchor.position,
+                           ", its draft ring's frontier is ", ring.frontier(anchor.request));
         const int k = std::min(k_max_, tiny_dsa::max_positions - anchor.position);
         if (k < 2) return {};
         std::vector<std::uint8_t> proposed(static_cast<std::size_t>(k - 1));
