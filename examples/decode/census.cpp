@@ -59,6 +59,35 @@ void print_rows(const outcome& result) {
     line("all", c.selected);
 }
 
+void print_rounds(const options& o, const speculation& s) {
+    fmt::print("{:<20}{:>12} of up to {} queries, proposals: {}\n", "rounds", s.rounds, *o.k_max,
+               o.how_many == proposals::fixed ? "the whole block" : "while the drafter is sure");
+    fmt::print("{:<20}{:>12} of {}, {:.2f} a round\n", "accepted", s.accepted, s.proposed,
+               s.mean_accepted());
+    fmt::print("{:<20}{:>12.1f} rows, {} at most\n", "union of a round", s.unions.mean(),
+               s.unions.max());
+    fmt::print("{:<20}{:>12} rows, {} of them promoted\n", "staged", s.staged, s.promoted);
+    fmt::print("{:<20}{:>12} rows a request, {} in all; staging {}\n", "draft ring", s.ring_rows,
+               mebibytes(s.ring_bytes), mebibytes(s.staging_bytes));
+}
+
+void add_rounds(nlohmann::ordered_json& object, const options& o, const outcome& result) {
+    const auto& s = *result.speculated;
+    object["k_max"] = *o.k_max;
+    object["rounds"] = s.rounds;
+    object["proposed"] = s.proposed;
+    object["accepted"] = s.accepted;
+    object["mean_accepted"] = s.mean_accepted();
+    object["union_mean"] = s.unions.mean();
+    object["union_max"] = s.unions.max();
+    object["staged"] = s.staged;
+    object["promoted"] = s.promoted;
+    object["host_rows_distinct"] = result.counts.host_rows;
+    object["host_rows_selected"] = result.counts.host;
+    object["ring_rows"] = s.ring_rows;
+    object["staging_bytes"] = s.staging_bytes;
+}
+
 } // namespace
 
 void print_census(const options& o, const outcome& result) {
@@ -68,6 +97,7 @@ void print_census(const options& o, const outcome& result) {
                o.policy == replacement::lru ? "lru" : "fifo",
                o.where == backend::host ? "host" : "cuda");
     print_rows(result);
+    if (result.speculated) print_rounds(o, *result.speculated);
     fmt::print("{:<20}{:>12.2f} %\n", "miss rate", 100 * miss_rate(result));
     fmt::print("{:<20}{:>12.0f} in {:.1f} copies\n", "host bytes a token",
                host_bytes_per_token(result),
@@ -90,7 +120,7 @@ void print_census(const options& o, const outcome& result) {
 
 std::string json_text(const options& o, const outcome& result) {
     const auto& c = result.counts;
-    const nlohmann::ordered_json object{
+    nlohmann::ordered_json object{
         {"backend", o.where == backend::host ? "host" : "cuda"},
         {"requests", o.requests},
         {"prompt_tokens", result.prompt_tokens},
@@ -109,6 +139,7 @@ std::string json_text(const options& o, const outcome& result) {
         {"tokens_per_s", result.tokens_per_s},
         {"text", characters(result.texts[0])},
     };
+    if (result.speculated) add_rounds(object, o, result);
     return object.dump();
 }
 

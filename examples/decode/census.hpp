@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options.hpp"
+#include "speculation.hpp"
 
 #include <dhisparse/metrics/tally.hpp>
 
@@ -19,6 +20,7 @@ struct outcome {
     std::int64_t rows_verified = 0;
     std::int64_t fast_bytes = 0, resident_bytes = 0; // with index keys, all requests
     double tokens_per_s = 0, resident_tokens_per_s = 0;
+    std::optional<speculation> speculated = {}; // with --speculate
     bool exact() const { return difference.empty(); }
 };
 

@@ -30,7 +30,7 @@ public:
     void run(std::span<std::uint8_t> next, std::span<float> logits) {
         for (std::size_t r = 0; r < tokens_.size(); ++r)
             tokens_[r] = {static_cast<std::int32_t>(r), session_.position(), next[r]};
-        store_.begin();
+        store_.begin(tokens_);
         model_.forward(tokens_, store_, {.logits = logits});
         store_.end();
         for (std::size_t r = 0; r < tokens_.size(); ++r)

@@ -13,6 +13,7 @@ namespace decode {
 namespace {
 
 constexpr int page = 64, k = tiny_dsa::top_k, context = tiny_dsa::max_positions;
+constexpr int most_queries = tiny_dsa::max_block_length;
 constexpr int most_requests = 64, most_pool_pages = 1 << 20;
 
 constexpr const char* purpose =
@@ -32,6 +33,9 @@ constexpr const char* notes =
     "is whole pages: hot, tail, optional, and those of index keys.\n"
     "With --requests each prompt begins 100 bytes after the one before, and goes on at the file's\n"
     "start where that ends; all decode in one batch, and each is compared with its resident run.\n"
+    "With --speculate a round is one request's; host counts entries, of which those of one row in\n"
+    "one round are one copy (host_rows_selected, host_rows_distinct); fast memory counts the\n"
+    "drafter's ring and staging too. What is compared is plain decoding, byte after byte.\n"
     "JSON: prompt_tokens and new_tokens are of one request, text is the first request's.\n"
     "Exit code: 0 every byte (and logit) is the same, 1 not, 2 the command could not run.";
 
@@ -40,7 +44,7 @@ struct texts {
     std::string model = DHISPARSE_EXAMPLES_DIR "/tiny_dsa";
     std::string prompt, pool_pages;
     std::string tokens = "128", hot_rows = "512", resident = "none", replacement = "lru";
-    std::string requests = "1", backend = "host";
+    std::string requests = "1", backend = "host", speculate, schedule;
 };
 
 std::optional<int> whole_number(std::string_view text) {
@@ -117,12 +121,24 @@ void describe_memory(CLI::App& app, texts& t) {
         "Where decoding runs [host]; cuda: the model too, each step one CUDA graph");
 }
 
+void describe_rounds(CLI::App& app, texts& t) {
+    app.add_option("--speculate", t.speculate,
+                   "K: the last byte and K-1 of the drafter's in one pass [plain decoding]")
+        ->type_name(fmt::format("1..{}", most_queries))
+        ->take_last();
+    app.add_option("--schedule", t.schedule,
+                   "Proposals verified [fixed: all]; confidence: while the drafter is sure")
+        ->type_name("fixed|confidence")
+        ->take_last();
+}
+
 void describe(CLI::App& app, texts& t, options& o) {
     app.description(purpose);
     app.footer(notes);
     app.get_formatter()->column_width(34);
     describe_input(app, t, o);
     describe_memory(app, t);
+    describe_rounds(app, t);
     app.add_flag("--verify", o.verify,
                  "Compare every selected row with the original when attention reads it")
         ->disable_flag_override();
@@ -150,6 +166,18 @@ void parse(CLI::App& app, int argc, const char* const* argv) {
     }
 }
 
+void convert_rounds(const texts& t, options& o) {
+    if (t.speculate.empty()) {
+        if (!t.schedule.empty()) refuse("--schedule", t.schedule, "only with --speculate");
+        return;
+    }
+    o.k_max = number("--speculate", t.speculate, 1, most_queries);
+    if (!t.schedule.empty() && t.schedule != "fixed" && t.schedule != "confidence")
+        refuse("--schedule", t.schedule, "fixed, confidence");
+    o.how_many = t.schedule == "confidence" ? proposals::confidence : proposals::fixed;
+    if (t.backend == "cuda") refuse("--speculate", t.speculate, "only with --backend host");
+}
+
 void convert(const texts& t, options& o) {
     o.model_dir = t.model;
     o.own_prompt = !t.prompt.empty();
@@ -161,6 +189,7 @@ void convert(const texts& t, options& o) {
     if (!t.pool_pages.empty())
         o.pool_pages = number("--pool-pages", t.pool_pages, 1, most_pool_pages);
     o.policy = replacement_of(t.replacement);
+    convert_rounds(t, o);
     o.where = backend_of(t.backend);
 }
 

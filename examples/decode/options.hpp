@@ -11,6 +11,7 @@ namespace decode {
 
 enum class replacement { lru, fifo };
 enum class backend { host, cuda };
+enum class proposals { fixed, confidence };
 
 struct options {
     static constexpr int all_pages = -1;
@@ -27,6 +28,8 @@ struct options {
     replacement policy = replacement::lru;
     int requests = 1;
     backend where = backend::host;
+    std::optional<int> k_max; // K: queries a round; none: plain decoding
+    proposals how_many = proposals::fixed;
     bool verify = false;
     bool json = false;
 };

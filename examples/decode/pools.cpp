@@ -71,6 +71,7 @@ dh::hierarchy_config resident_config(int n_requests, const dh::demand& each) {
 
 dh::hierarchy_config tiered_config(const options& o, const dh::demand& each) {
     auto config = plain_config(o.requests);
+    config.k_max = o.k_max.value_or(1);
     config.hot_pages = o.hot_rows / page_positions;
     config.host_pages = pages_of(each.positions + each.growth) * o.requests;
     const auto need = needs_of(config, each);

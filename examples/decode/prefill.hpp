@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -59,11 +60,15 @@ private:
     std::vector<dh::location> selected_; // [n_tokens][256]
 };
 
+/// Sees the tokens of each chunk and their features, [n_tokens][768].
+using feature_sink = std::function<void(std::span<const tiny_dsa::token>, std::span<const float>)>;
+
 /// Imports the prompts, one a request, all of the session's length, into a session without a host
 /// tier. Returns the byte that follows each. progress(n): so many bytes more are done.
+/// sink: may be empty.
 template <class Session, class Progress>
 bytes prefill(Session& session, tiny_dsa::model& model, std::span<const bytes> prompts,
-              const Progress& progress) {
+              const Progress& progress, const feature_sink& sink = {}) {
     constexpr int chunk = 256;
     const int n = session.n_prompt();
     const int n_pages = (n + page_positions - 1) / page_positions;
@@ -72,7 +77,7 @@ bytes prefill(Session& session, tiny_dsa::model& model, std::span<const bytes> p
     const resident_map map(session, n);
     prefill_store store(session, map);
     bytes following;
-    std::vector<float> logits(tiny_dsa::n_bytes);
+    std::vector<float> logits(tiny_dsa::n_bytes), features;
     for (int r = 0; r < session.n_requests(); ++r) {
         const std::span prompt(prompts[static_cast<std::size_t>(r)]);
         for (int first = 0; first < n; first += chunk) {
@@ -80,7 +85,9 @@ bytes prefill(Session& session, tiny_dsa::model& model, std::span<const bytes> p
             const auto tokens = tiny_dsa::tokens_at(
                 r, first, prompt.subspan(static_cast<std::size_t>(first), length));
             store.begin(tokens);
-            model.forward(tokens, store, {.logits = logits});
+            if (sink) features.resize(length * tiny_dsa::feature_width);
+            model.forward(tokens, store, {.logits = logits, .features = features});
+            if (sink) sink(tokens, features);
             progress(static_cast<int>(length));
         }
         following.push_back(tiny_dsa::argmax(logits));

@@ -4,6 +4,7 @@
 #include "shape.hpp"
 
 #include <tiny_dsa/store.hpp>
+#include <tiny_dsa/token.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,13 @@
 
 namespace decode {
 
+/// One of a round's queries.
+struct checked_query {
+    int index = 0;              // in the round
+    tiny_dsa::token token;      // what is processed
+    std::int32_t anchor = 0;    // the round's first position of its request
+};
+
 class row_check {
 public:
     /// Where the original row of (layer, request, position) lies: 256 bytes.
@@ -20,25 +28,31 @@ public:
 
     explicit row_check(originals original) : original_(std::move(original)) {}
 
-    /// selections: [n_requests][256] positions, -1: none. Locations for them come with rows().
+    /// selections: [n_queries][256] positions, -1: none. Locations for them come with rows().
     void select(int producer, std::span<const std::int32_t> selections) {
         auto& it = groups_[producer];
         it.selected.assign(selections.begin(), selections.end());
         it.wrong.assign(selections.size(), 0);
     }
 
-    /// Called by a thread of the model for each layer and request of a round; each call has its own
-    /// entries of `wrong`. A selected row without a location is wrong.
-    void compare(int layer, int request, const tiny_dsa::rows_view& rows) {
+    /// Called by a thread of the model for each layer and query of a round; each call has its own
+    /// entries of `wrong`. A selected row without a location is wrong. own(query): the row that the
+    /// round has written for a query; behind the anchor, where a proposal may not be what is decoded
+    /// in the end, that is the original.
+    template <class Own>
+    void compare(int layer, const checked_query& q, const tiny_dsa::rows_view& rows,
+                 const Own& own) {
         auto& it = groups_[tiny_dsa::producer_of_layer[static_cast<std::size_t>(layer)]];
-        const auto first = static_cast<std::size_t>(request) * tiny_dsa::top_k;
+        const auto first = static_cast<std::size_t>(q.index) * tiny_dsa::top_k;
         for (std::size_t e = 0; e < rows.locations.size(); ++e) {
             const auto t = it.selected[first + e];
             if (t < 0) continue;
             const auto at = rows.locations[e];
+            const auto* const original = t <= q.anchor ? original_(layer, q.token.request, t)
+                                                       : own(q.index + t - q.token.position);
             const bool same =
                 at >= 0 && std::memcmp(rows.base + std::ptrdiff_t{at} * tiny_dsa::row_width,
-                                       original_(layer, request, t), row_bytes) == 0;
+                                       original, row_bytes) == 0;
             it.wrong[first + e] |= !same;
         }
     }
@@ -56,8 +70,8 @@ public:
 
 private:
     struct group {
-        std::vector<std::int32_t> selected; // [n_requests][256] of the round
-        std::vector<std::uint8_t> wrong;    // [n_requests][256] 1: differs in some lane
+        std::vector<std::int32_t> selected; // [n_queries][256] of the round
+        std::vector<std::uint8_t> wrong;    // [n_queries][256] 1: differs in some lane
     };
     originals original_;
     group groups_[tiny_dsa::n_producers];

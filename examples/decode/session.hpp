@@ -1,4 +1,4 @@
-// Requests of one hierarchy from their admission on, all at the same position.
+// Requests of one hierarchy from their admission on, whose prompts are equally long.
 #pragma once
 
 #include "key_blocks.hpp"
@@ -57,17 +57,19 @@ public:
     void finish_import() {
         for (const auto slot : slots_)
             kv_.finish_import(slot);
-        position_ = n_prompt();
         for (int r = 0; r < n_requests(); ++r)
-            reports_.push_back({slot(r), position_});
+            reports_.push_back({slot(r), n_prompt()});
         while (advance()) {
         }
         most_pages_ = 0;
         note_pages();
     }
 
-    /// The position that the next round appends, of every request.
-    int position() const { return position_; }
+    /// The first position that the next round appends; while every round appends one of each
+    /// request, the same of all.
+    int position(int request = 0) const {
+        return reports_.empty() ? n_prompt() : reports_[static_cast<std::size_t>(request)].frontier;
+    }
 
     /// One new position of each request, as the step path reads it.
     dh::batch_ref batch() const { return {batch_.data(), nullptr, n_requests()}; }
@@ -75,8 +77,14 @@ public:
     /// Locations for one new position of each request.
     dh::round_ref append() {
         for (int r = 0; r < n_requests(); ++r)
-            cover(r, position_ + 1);
+            cover(r, position(r) + 1);
         return kv_.append(machine.stream, batch());
+    }
+    /// The same for widths[r] new positions of request r; none for 0.
+    dh::round_ref append(const array<std::int32_t>& widths) {
+        for (int r = 0; r < n_requests(); ++r)
+            cover(r, position(r) + widths.data()[r]);
+        return kv_.append(machine.stream, {batch_.data(), widths.data(), n_requests()});
     }
 
     /// The round's rows become history, and the ledger has its turn.
@@ -84,14 +92,22 @@ public:
         kv_.commit(machine.stream, round);
         end_round();
     }
+    /// Of each request with a width above 0 the first position and `accepted` more become history.
+    void commit(const dh::round_ref& round, const array<std::int32_t>& widths,
+                const array<std::int32_t>& accepted) {
+        kv_.commit(machine.stream, round, accepted.data());
+        machine.wait();
+        for (std::size_t r = 0; r < reports_.size(); ++r)
+            if (widths.data()[r] > 0) reports_[r].frontier += accepted.data()[r] + 1;
+        advance();
+    }
 
     /// A round has been given to the stream, its commit too: waits for it, and lets the ledger have
     /// its turn.
     void end_round() {
         machine.wait();
-        ++position_;
         for (auto& report : reports_)
-            report.frontier = position_;
+            ++report.frontier;
         advance();
     }
 
@@ -106,7 +122,7 @@ public:
         }
         throw dh::out_of_capacity("the pool of " + std::to_string(kv_.ledger().pages().capacity) +
                                   " pages is too small to go on from position " +
-                                  std::to_string(position_));
+                                  std::to_string(position()));
     }
 
     /// Fast memory that the requests took at most since the import: whole pages, required (hot,
@@ -129,7 +145,6 @@ private:
     std::vector<dh::frontier_report> reports_; // empty during the import
     array<std::int32_t> batch_;                // [n_requests] slots
     std::int64_t most_pages_ = 0;
-    int position_ = 0;
 };
 
 } // namespace decode

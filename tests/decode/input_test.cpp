@@ -105,6 +105,16 @@ TEST_CASE("other options out of range are refused", "[decode]") {
         check_refused({"--backend", "cuda"}, "--backend is cuda, permitted: host (");
 }
 
+TEST_CASE("speculative rounds that can't be are refused", "[decode]") {
+    for (const std::string k : {"0", "9", "-1", "some"})
+        check_refused({"--speculate", k}, "--speculate is " + k + ", permitted: 1 to 8");
+    check_refused({"--speculate", "8", "--schedule", "sometimes"},
+                  "--schedule is sometimes, permitted: fixed, confidence");
+    check_refused({"--schedule", "fixed"}, "--schedule is fixed, permitted: only with --speculate");
+    check_refused({"--speculate", "8", "--backend", "cuda"},
+                  "--speculate is 8, permitted: only with --backend host");
+}
+
 TEST_CASE("what is no option, or lacks its value, is refused", "[decode]") {
     check_refused({"--nonsense"}, "option is --nonsense, permitted: --help, --model, ");
     check_refused({"--nonsense=3", "--tokens", "3"}, "option is --nonsense=3, permitted: --help");

@@ -31,6 +31,23 @@ TEST_CASE("the JSON object has the promised members, and progress is not on stdo
                                             "resident_bytes", "rows_verified", "selected", "tail",
                                             "text", "tokens_per_s"});
     CHECK(got.at("rows_verified") == 0); // not asked for
+    auto with_rounds = run_json(short_prompt({"--tokens", "2", "--speculate", "1"}));
+    for (const char* name :
+         {"k_max", "rounds", "proposed", "accepted", "mean_accepted", "union_mean", "union_max",
+          "staged", "promoted", "host_rows_distinct", "host_rows_selected", "ring_rows",
+          "staging_bytes"})
+        CHECK(with_rounds.erase(name) == 1);
+    CHECK(with_rounds.size() == names.size());
+}
+
+TEST_CASE("the census says how rounds went", "[decode]") {
+    const auto got = run(short_prompt({"--tokens", "9", "--speculate", "2", "--requests", "2"}));
+    CHECK(got.code == 0);
+    for (const char* part : {"rounds", "of up to 2 queries", "accepted", "union of a round",
+                             "staged", "draft ring", "384 rows a request", "exact: yes"})
+        CHECK_THAT(got.out, ContainsSubstring(part));
+    const auto object = run_json(short_prompt({"--tokens", "9", "--speculate", "2"}));
+    CHECK_THAT(got.out, ContainsSubstring(bytes_of(object.at("text"))));
 }
 
 TEST_CASE("a prompt file of one's own is taken whole, and need not be text", "[decode]") {
@@ -52,7 +69,7 @@ TEST_CASE("help names every option and the exit codes", "[decode]") {
     CHECK(got.err.empty());
     for (const char* part : {"--model", "--prompt", "--offset", "--length", "--tokens",
                              "--hot-rows", "--resident", "--pool-pages", "--replacement",
-                             "--requests", "--backend", "--verify", "--json", "Exit code"})
+                             "--requests", "--backend", "--speculate", "--schedule", "--verify", "--json", "Exit code"})
         CHECK_THAT(got.out, ContainsSubstring(part));
 }
 

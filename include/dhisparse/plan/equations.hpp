@@ -1,19 +1,14 @@
 /// The planner's equations, (9) to (13), and the figures published for GLM-5.3 that it takes as defaults.
 #pragma once
 
-#include <dhisparse/core/arithmetic.hpp>
+#include <dhisparse/draft/ring_equations.hpp>
 
 #include <cstdint>
 
 namespace dhisparse::plan {
 
-/// (9) Rows of a slot's draft ring, R_d: whole pages that hold the window and a round wherever it begins.
-constexpr std::int64_t ring_rows(std::int64_t page_positions, std::int64_t window, std::int64_t k_max) {
-    return page_positions * ceil_div(window + k_max + page_positions - 1, page_positions);
-}
-
-/// (10) Ring row of a slot's position t.
-constexpr std::int64_t ring_row(std::int64_t slot, std::int64_t t, std::int64_t rows) { return slot * rows + t % rows; }
+using dhisparse::ring_row;  // (10)
+using dhisparse::ring_rows; // (9)
 
 /// (11) Staging of so many sessions, for the group whose rows take most: k · lanes · row_bytes.
 constexpr std::int64_t staging_bytes(std::int64_t sessions, std::int64_t k_max, std::int64_t widest_selection_bytes) {
@@ -40,7 +35,5 @@ struct published {
     static constexpr std::int64_t dflash2_window = 2'048, dflash2_row_bytes = 12'288;
     static constexpr int dflash2_layers = 6, dflash2_k_max = 8;
 };
-
-static_assert(ring_rows(64, 2048, 4) == 2176 && ring_rows(64, 2048, 6) == 2176 && ring_rows(64, 2048, 8) == 2176);
 
 } // namespace dhisparse::plan
