@@ -159,6 +159,7 @@ private:
         if (c.growth > 1) out.steps_ahead = c.per_graph; // a graph of rounds runs without an advance between them
         out.max_requests = c.requests;
         out.max_positions = c.positions + c.growth + 64;
+        out.metadata_bytes = 512 * dh::MiB; // a million positions and 21 groups
         return out;
     }
     std::int64_t queries() const { return std::int64_t{c_.requests} * c_.queries; }

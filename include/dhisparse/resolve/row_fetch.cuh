@@ -109,7 +109,7 @@ private:
 template <class Index>
 __device__ __noinline__ bool note_missing(const resolve_params& p, resolve_shared& shared, std::byte* dynamic, device_index<Index> index, std::int32_t host, std::int32_t row, std::int32_t entry) {
     if (host < 0) return count_violation(p, violation::row_unreachable), false;
-    if (index.claim(row, static_cast<hot_code>(p.entries + entry)) != no_code) shared.repeated = 1;
+    if (index.claim(row, static_cast<hot_code>(p.entries + entry)) != no_code) atomicExch(&shared.repeated, 1);
     else row_fetch<Index>(p, shared, resolve_memory::at(p, dynamic), index).start(row, host_page{host});
     return true;
 }

@@ -40,7 +40,8 @@ inline resolve_tuning tune_resolve(std::int64_t requests, std::int64_t entries, 
     out.threads = few || out.block_entries <= 1024 ? 256 : 512;
     while (out.threads < resolve_max_threads && out.block_entries > 32 * out.threads) out.threads *= 2;
     out.items = out.block_entries <= out.threads ? 1 : 4;
-    const bool one_a_processor = requests * out.cluster <= processors;
+    // A cluster wants its blocks in one part of the device: with one block a processor it may have to wait.
+    const bool one_a_processor = out.cluster == 1 ? requests <= processors : requests * out.cluster * 2 <= processors;
     const auto left = 196 * std::int64_t{1024} - 20 * std::int64_t{out.block_entries}; // of a block's shared memory, beside what it notes of each entry
     const auto copy_bytes = std::min<std::int64_t>((one_a_processor ? 120 : 40) * 1024, left);
     out.copy_slot_bytes = static_cast<std::int32_t>(std::min<std::int64_t>(round_up(host_row_bytes, 128), 8192));
