@@ -1,0 +1,20 @@
+// What dhisparse-replay says: a table, a JSON object, a figure.
+#pragma once
+
+#include "options.hpp"
+#include "outcome.hpp"
+
+#include <string>
+#include <vector>
+
+namespace replay {
+
+std::string table_text(const options& o, const std::vector<outcome>& found);
+/// One line.
+std::string json_text(const outcome& found);
+/// One line.
+std::string json_error(const std::string& message);
+/// Pages by class over time, and sessions over time, of each mode.
+std::string plot_text(const std::vector<outcome>& found);
+
+} // namespace replay

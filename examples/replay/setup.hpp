@@ -1,0 +1,50 @@
+// What is replayed: sizes, mode, costs.
+#pragma once
+
+#include "cost.hpp"
+
+#include <dhisparse/layout/page_layout.hpp>
+#include <dhisparse/ledger/request_size.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace replay {
+
+enum class mode {
+    adaptive, // history stays on the GPU while there is room, and comes back
+    resident, // no host tier: every page is required, its reserved length from the start
+    hot_only, // history leaves the GPU as soon as it is durable
+};
+inline constexpr mode modes[] = {mode::adaptive, mode::resident, mode::hot_only};
+inline const char* name_of(mode m) { return m == mode::adaptive ? "adaptive" : m == mode::resident ? "resident" : "hot-only"; }
+
+struct setup {
+    mode as = mode::adaptive;
+    dhisparse::model_shape shape = {};
+    std::int64_t pool_bytes = 0, host_bytes = 0;
+    std::int64_t hot_rows = 0; // of a session and group, whole pages
+    std::int32_t slots = 1;
+    int k = 1;                 // queries a round
+    std::vector<double> survival = {}; // [k - 1] share of rounds whose first i + 1 proposals are accepted
+    std::int32_t refill_pages = 0, backup_pages = 0; // a plan
+    std::int32_t tail_pages = 0;    // required a session; 0: what K asks for
+    std::int32_t import_pages = 0;  // pages that admissions leave for arriving history
+    std::int64_t kept_prefixes = 0; // at most
+    double speed = 1, context_scale = 1;
+    bool real_bytes = false;
+    std::uint64_t seed = 1;
+    cost_parameters cost = {};
+
+    bool resident() const { return as == mode::resident; }
+    std::int64_t block_positions() const; // of a block of the trace
+    /// Throws invalid_argument where the pool has no page, or the model's limits are broken.
+    dhisparse::page_layout layout() const;
+    dhisparse::slot_table_layout tables(const dhisparse::page_layout& layout) const;
+    std::int32_t host_pages(const dhisparse::page_layout& layout) const;
+    dhisparse::ledger_config config(const dhisparse::page_layout& layout) const;
+    dhisparse::ledger_policies policies() const;
+};
+
+} // namespace replay

@@ -1,0 +1,113 @@
+// The simulation's steps: which sessions run, what they generate, and how long it takes.
+#include "simulation.hpp"
+
+#include <algorithm>
+
+namespace replay {
+
+namespace dh = dhisparse;
+
+void simulation::step_or_wait() {
+    for (const auto request : importing_) // those whose import is done run from the plan after it on
+        if (auto& s = sessions_.at(request); s.imported && ledger_.running(s.slot)) running_.push_back(request), s.ran = true;
+    const auto n_new = std::erase_if(importing_, [&](auto r) { return sessions_.at(r).ran; });
+    for (auto i = running_.size() - n_new; i < running_.size(); ++i) {
+        auto& s = sessions_.at(running_[i]);
+        prefixes_.keep(s.slot, s.from.blocks, with_.block_positions(), s.contents, layout_.shape().page_positions);
+    }
+    step_load load{.k = with_.k, .resolves = !with_.resident()};
+    double outside = 0;
+    const auto p = layout_.shape().page_positions;
+    std::vector<session*> now;
+    for (const auto request : running_) {
+        auto& s = sessions_.at(request);
+        if (s.parked || s.stalled || !ledger_.running(s.slot)) continue;
+        const auto share = cost_.outside(maps_.unmapped(s.slot.index, s.positions() / p));
+        outside += share;
+        load.missed_rows += with_.resident() ? 0 : cost_.missed_rows(share, maps_.coldness(s.slot.index, with_.cost.cold_steps), with_.k);
+        now.push_back(&s);
+    }
+    load.sessions = static_cast<int>(now.size());
+    if (now.empty()) return pass(0);
+    load.outside = outside / load.sessions;
+    load.link_share = link_.share(cost_.step_s(load));
+    const auto seconds = cost_.step_s(load);
+    ++out_.steps;
+    out_.step_s += seconds;
+    out_.missed_rows += load.missed_rows;
+    out_.max_concurrent = std::max<std::int64_t>(out_.max_concurrent, load.sessions);
+    out_.session_s += load.sessions * seconds;
+    pass(seconds);
+    for (auto* s : now) generate(*s);
+    for (const auto request : running_)
+        if (sessions_.at(request).generated >= sessions_.at(request).from.output) ended_.push_back(request);
+    for (const auto request : ended_) finish(request);
+    ended_.clear();
+}
+
+/// 0 seconds: no step runs, and the clock goes to what comes next.
+void simulation::pass(double seconds) {
+    if (seconds == 0 && !active_) {
+        seconds = link_.idle() ? -1 : link_.next_s();
+        if (next_ && next_->at_s > clock_s_ && (seconds < 0 || next_->at_s - clock_s_ < seconds)) seconds = next_->at_s - clock_s_;
+        if (seconds < 0 && queue_.n_waiting() > 0 && prefixes_.drop_oldest()) seconds = 0;
+        if (seconds < 0) stuck();
+    }
+    clock_s_ += seconds;
+    link_.run(seconds, completed_);
+}
+
+void simulation::generate(session& s) {
+    if (s.started_s < 0) s.started_s = clock_s_;
+    const auto left = s.from.output - s.generated;
+    std::int64_t n = 1;
+    if (with_.k > 1) {
+        const auto u = random_.uniform();
+        for (const auto survives : with_.survival) n += u < survives;
+    }
+    append(s, std::min(n, left));
+}
+
+/// Tokens that the model has written and the round has committed, page by page.
+void simulation::append(session& s, std::int64_t n) {
+    const auto p = layout_.shape().page_positions;
+    for (auto at = s.positions(), end = at + n; at < end;) {
+        const auto page = at / p;
+        const auto first = static_cast<int>(at % p), last = static_cast<int>(std::min<std::int64_t>(p, end - page * p));
+        const auto gpu = maps_.gpu(s.slot.index, page);
+        if (gpu == dh::gpu_page::none) throw dh::error(dh::text("position ", at, " of slot ", s.slot.index, " is not mapped, and its slot was not reported as stalled"));
+        if (static_cast<std::int64_t>(s.contents.size()) == page) s.contents.push_back(store_.fresh());
+        store_.write(gpu, s.contents[static_cast<std::size_t>(page)], first, last);
+        if (const auto host = with_.resident() ? dh::host_page::none : maps_.host(s.slot.index, page); host != dh::host_page::none) store_.back_up(gpu, host, first, last);
+        at = page * p + last;
+    }
+    s.generated += n;
+    out_.tokens += n;
+    reports_.push_back({s.slot, static_cast<std::int32_t>(s.positions())});
+}
+
+void simulation::finish(queue::number request) {
+    auto& s = sessions_.at(request);
+    check_rows(s);
+    ++out_.finished;
+    out_.last_s = clock_s_;
+    out_.tpot_ms.add((clock_s_ - s.started_s) * 1e3 / static_cast<double>(std::max<std::int64_t>(1, s.from.output - 1)));
+    queue_.finish(s.slot);
+    if (s.prefix) prefixes_.use(*s.prefix, -1);
+    std::erase(running_, request);
+    sessions_.erase(request);
+    active_ = true;
+}
+
+/// Every row of a request, where its maps say that it is.
+void simulation::check_rows(const session& s) {
+    const auto p = layout_.shape().page_positions;
+    for (std::size_t page = 0; page < s.contents.size(); ++page) {
+        const auto first = static_cast<std::int64_t>(page) * p;
+        const auto needed = static_cast<int>(std::min<std::int64_t>(p, s.positions() - first));
+        const auto host = with_.resident() ? dh::host_page::none : maps_.host(s.slot.index, first / p);
+        out_.lost_rows += store_.lost(s.contents[page], needed, maps_.gpu(s.slot.index, first / p), host);
+    }
+}
+
+} // namespace replay
