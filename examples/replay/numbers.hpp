@@ -25,7 +25,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Values from 0 up, counted in classes 0.5 % wide: a quantile is right to that.
+/// Values from 0 up, counted in classes 0.05 % wide: a quantile is right to that.
 class quantiles {
 public:
     void add(double value) {
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    static constexpr double least = 1e-6, width = 1.005;
+    static constexpr double least = 1e-6, width = 1.0005;
     std::vector<std::int64_t> counts_;
     std::int64_t n_ = 0;
 };

@@ -34,7 +34,7 @@ constexpr const char* notes =
 /// As typed: ranges are checked here, so that one message fits them all.
 struct texts {
     std::string mode, model = "glm-5.3", pool = "90", host = "4000", row_bytes, hot_rows, slots = "256", k = "1", acceptance, speed = "1", context_scale = "1";
-    std::string service, requests = "2000", context, output, seed = "1", refill = "8", backup = "0", tail = "0", import = "128", keep = "64";
+    std::string service, requests = "2000", context, output, seed = "1", refill = "2", backup = "0", tail = "0", import = "0", keep = "64";
     std::deque<std::string> costs; // as cost_fields()
 };
 
@@ -143,10 +143,10 @@ void describe(CLI::App& app, texts& t, options& o) {
     add("--context", t.context, "N", "Input tokens of every request of the made trace");
     add("--output", t.output, "N", "Output tokens of every request of the made trace");
     add("--seed", t.seed, "N", "Of the made trace and of accepted proposals [1]");
-    add("--refill-pages", t.refill, "N", "History pages that start to come back in one plan [8]");
+    add("--refill-pages", t.refill, "N", "History pages that start to come back in one plan [2]");
     add("--backup-pages", t.backup, "N", "Imported pages backed up in one plan before anyone asks [0]");
     add("--tail-pages", t.tail, "N", "Required tail pages of a session [0: as few as K permits]");
-    add("--import-pages", t.import, "N", "Pages that admissions leave for arriving history, at most a sixteenth of the pool [128]");
+    add("--import-pages", t.import, "N", "Pages kept free for arriving history while requests wait [0: a sixteenth of the pool]");
     add("--keep", t.keep, "N", "Prefixes kept for later requests [64]");
     t.costs.resize(cost_fields().size());
     for (std::size_t i = 0; i < t.costs.size(); ++i) {

@@ -30,13 +30,14 @@ struct setup {
     std::vector<double> survival = {}; // [k - 1] share of rounds whose first i + 1 proposals are accepted
     std::int32_t refill_pages = 0, backup_pages = 0; // a plan
     std::int32_t tail_pages = 0;    // required a session; 0: what K asks for
-    std::int32_t import_pages = 0;  // pages that admissions leave for arriving history
+    std::int32_t import_pages = 0;  // kept free for arriving history while requests wait; 0: a sixteenth of the pool
     std::int64_t kept_prefixes = 0; // at most
     double speed = 1, context_scale = 1;
     bool real_bytes = false;
     std::uint64_t seed = 1;
     cost_parameters cost = {};
 
+    std::int64_t spare(const dhisparse::page_layout& layout) const { return import_pages > 0 ? import_pages : layout.limits().n_pages / 16; }
     bool resident() const { return as == mode::resident; }
     std::int64_t block_positions() const; // of a block of the trace
     /// Throws invalid_argument where the pool has no page, or the model's limits are broken.

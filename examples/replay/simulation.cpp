@@ -10,7 +10,8 @@ namespace dh = dhisparse;
 simulation::simulation(const setup& with, trace_source& trace)
     : with_(with), trace_(&trace), layout_(with.layout()), tables_(with.tables(layout_)), ledger_(layout_, tables_, with.config(layout_), with.policies()),
       queue_(ledger_), cost_(with.cost, layout_), store_(layout_, with.host_pages(layout_), with.real_bytes), maps_(layout_, tables_), link_(store_),
-      prefixes_(ledger_, with.kept_prefixes), random_(with.seed) {
+      prefixes_(ledger_, with.kept_prefixes), random_(with.seed),
+      stalled_(static_cast<std::size_t>(with.slots)) {
     out_.mode = name_of(with.as);
 }
 
@@ -38,16 +39,15 @@ void simulation::round() {
     reports_.clear();
     maps_.apply(plan);
     for (const auto& copy : plan.copies) link_.post(copy, cost_.page_copy_s());
-    for (const auto request : running_) sessions_.at(request).stalled = false;
-    for (const auto& at : plan.stalled)
-        for (const auto request : running_)
-            if (sessions_.at(request).slot == at.slot) sessions_.at(request).stalled = true;
+    stalled_.assign(stalled_.size(), 0);
+    for (const auto& at : plan.stalled) stalled_[static_cast<std::size_t>(at.slot.index)] = 1;
     if (plan.fence != 0) active_ = true;
     const auto fence = plan.fence;
     check_budget();
     handle(queue_.step(plan));
     import_history();
     admit_arrivals();
+    if (with_.as == mode::adaptive) make_room();
     if (with_.as == mode::hot_only) leave_at_once();
     step_or_wait();
     if (fence != 0) completed_.push_back(fence); // the step before the plan is over
@@ -77,10 +77,10 @@ void simulation::admit_arrivals() {
 bool simulation::may_submit() const {
     if (queue_.n_waiting() > 0 || queue_.n_parked() > 0) return false;
     if (with_.resident() || running_.size() + importing_.size() == 0) return true;
-    if (std::any_of(importing_.begin(), importing_.end(), [&](auto r) { return !sessions_.at(r).imported; })) return false;
     const auto pages = ledger_.pages();
+    if (lacking_pages() > pages.capacity / 8) return false;
     const auto need = ledger_.required_pages({next_->input, next_->output});
-    return pages.capacity - pages.required - need >= std::min(with_.import_pages, pages.capacity / 16);
+    return pages.capacity - pages.required - need >= pages.capacity / 256;
 }
 
 void simulation::submit() {
@@ -146,23 +146,34 @@ void simulation::restart(session& s) {
     s.contents.clear();
 }
 
-/// History lands as soon as there are pages for it. Where they lack, optional history of others goes for it.
+/// History lands as soon as there are pages for it.
 void simulation::import_history() {
-    bool lacks = false;
     for (const auto request : importing_)
-        if (auto& s = sessions_.at(request); !s.imported && !s.parked) lacks |= !import_some(s);
-    if (!lacks || with_.resident()) return;
-    const auto pages = ledger_.pages();
-    const auto wanted = std::min(with_.import_pages, pages.capacity / 16) - pages.free - pages.leaving - pages.reclaiming;
-    const auto there = pages.optional - pages.reclaiming;
-    if (queue_.n_waiting() == 0 && wanted > 0 && there > 0) active_ |= ledger_.reclaim(std::min(wanted, there)) > 0;
+        if (auto& s = sessions_.at(request); !s.imported && !s.parked) import_some(s);
 }
 
-/// true once all of it has landed.
-bool simulation::import_some(session& s) {
-    if (!ledger_.importing(s.slot)) return false;
+/// Optional history of others goes for history that lacks pages, and for what arrives next.
+void simulation::make_room() {
+    const bool arrived = next_ && next_->at_s <= clock_s_ && ledger_.free_slots() > 0;
+    const auto lacks = lacking_pages() + (arrived ? with_.spare(layout_) : 0);
+    const auto pages = ledger_.pages();
+    const auto there = pages.optional - pages.reclaiming;
+    const auto wanted = std::min<std::int64_t>(lacks - pages.free - pages.leaving - pages.reclaiming, there);
+    if (wanted > 0) active_ |= ledger_.reclaim(wanted) > 0;
+}
+
+/// Of history that has not landed.
+std::int64_t simulation::lacking_pages() const {
+    std::int64_t out = 0;
+    for (const auto request : importing_)
+        if (const auto& s = sessions_.at(request); !s.imported && !s.parked) out += pages_of(s.from.input) - s.landed;
+    return out;
+}
+
+void simulation::import_some(session& s) {
+    if (!ledger_.importing(s.slot)) return;
     const auto p = layout_.shape().page_positions;
-    const auto pages = static_cast<std::int32_t>((s.from.input + p - 1) / p);
+    const auto pages = pages_of(s.from.input);
     if (queue_.n_waiting() == 0) ledger_.reclaim(0); // what was reclaimed for the import may be taken
     const auto given = ledger_.import_pages(s.slot, s.landed, pages - s.landed);
     const auto n = static_cast<std::int32_t>(given.size());
@@ -173,10 +184,9 @@ bool simulation::import_some(session& s) {
     active_ |= n > 0;
     ledger_.landed(s.slot, s.landed, n);
     s.landed += n;
-    if (s.landed < pages) return false;
+    if (s.landed < pages) return;
     ledger_.finish_import(s.slot);
     s.imported = active_ = true;
-    return true;
 }
 
 /// Mode hot-only: nothing optional stays.

@@ -35,7 +35,7 @@ private:
         double started_s = -1;       // first step; -1: none yet
         std::int64_t generated = 0;  // tokens
         std::int32_t landed = 0;     // pages of history that are there
-        bool imported = false, waited = false, ran = false, parked = false, stalled = false;
+        bool imported = false, waited = false, ran = false, parked = false;
         std::vector<content> contents; // of its pages
         std::optional<prefixes::entry> prefix;
         std::int64_t positions() const { return from.input + generated; }
@@ -51,10 +51,15 @@ private:
     void begin(session& s);
     void restart(session& s);
     void import_history();
-    bool import_some(session& s);
+    void import_some(session& s);
+    std::int64_t lacking_pages() const;
+    std::int32_t pages_of(std::int64_t positions) const {
+        const auto p = layout_.shape().page_positions;
+        return static_cast<std::int32_t>((positions + p - 1) / p);
+    }
+    void make_room();
     void leave_at_once();
     void step_or_wait();
-    bool steps(session& s);
     void generate(session& s);
     void append(session& s, std::int64_t n);
     void finish(queue::number request);
@@ -85,6 +90,7 @@ private:
     std::vector<dhisparse::ticket> completed_;
     std::vector<dhisparse::frontier_report> reports_;
     std::vector<queue::number> ended_;
+    std::vector<char> stalled_; // [slots] could not grow in the last plan
     bool active_ = false; // something happened that the next plan goes on with
     std::int32_t optional_before_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "simulation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace replay {
 
@@ -21,7 +22,7 @@ void simulation::step_or_wait() {
     std::vector<session*> now;
     for (const auto request : running_) {
         auto& s = sessions_.at(request);
-        if (s.parked || s.stalled || !ledger_.running(s.slot)) continue;
+        if (s.parked || stalled_[static_cast<std::size_t>(s.slot.index)] != 0 || !ledger_.running(s.slot)) continue;
         const auto share = cost_.outside(maps_.unmapped(s.slot.index, s.positions() / p));
         outside += share;
         load.missed_rows += with_.resident() ? 0 : cost_.missed_rows(share, maps_.coldness(s.slot.index, with_.cost.cold_steps), with_.k);
@@ -48,10 +49,10 @@ void simulation::step_or_wait() {
 /// 0 seconds: no step runs, and the clock goes to what comes next.
 void simulation::pass(double seconds) {
     if (seconds == 0 && !active_) {
-        seconds = link_.idle() ? -1 : link_.next_s();
-        if (next_ && next_->at_s > clock_s_ && (seconds < 0 || next_->at_s - clock_s_ < seconds)) seconds = next_->at_s - clock_s_;
-        if (seconds < 0 && queue_.n_waiting() > 0 && prefixes_.drop_oldest()) seconds = 0;
-        if (seconds < 0) stuck();
+        seconds = link_.next_s();
+        if (next_ && next_->at_s > clock_s_) seconds = std::min(seconds, next_->at_s - clock_s_);
+        if (!std::isfinite(seconds) && queue_.n_waiting() > 0 && prefixes_.drop_oldest()) seconds = 0;
+        if (!std::isfinite(seconds)) stuck();
     }
     clock_s_ += seconds;
     link_.run(seconds, completed_);
