@@ -1,17 +1,12 @@
 #include "options.hpp"
 
-#include <dhisparse/layout/presets.hpp>
-#include <dhisparse/layout/shape_json.hpp>
+#include "command_line.hpp"
+
 #include <dhisparse/plan/planner.hpp>
 
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <deque>
-#include <filesystem>
 
 namespace replay {
 namespace {
@@ -38,22 +33,7 @@ struct texts {
     std::deque<std::string> costs; // as cost_fields()
 };
 
-[[noreturn]] void refuse(const char* name, const std::string& value, const std::string& permitted) {
-    throw dh::invalid_argument(fmt::format("{} is {}, permitted: {}", name, value, permitted));
-}
-
-template <class T>
-T number(const char* name, const std::string& text, T low, T high) {
-    T value{};
-    const auto* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ec != std::errc{} || read.ptr != end || !(value >= low && value <= high)) refuse(name, text, fmt::format("{} to {}", low, high));
-    return value;
-}
-
-std::int64_t bytes_of(const char* name, const std::string& gib) {
-    return std::llround(number<double>(name, gib, 0x1p-20, 1 << 24) * static_cast<double>(dh::GiB));
-}
+using program::bytes_of, program::number, program::refuse;
 
 template <class Range, class Name>
 std::string listed(const Range& range, Name name) {
@@ -62,19 +42,12 @@ std::string listed(const Range& range, Name name) {
     return out;
 }
 
-dh::model_shape shape_of(const std::string& model) {
-    const auto names = dh::preset::names();
-    if (std::find(names.begin(), names.end(), model) != names.end()) return dh::preset::named(model);
-    if (!std::filesystem::exists(model)) refuse("--model", model, "a JSON file, " + listed(names, [](const auto& n) { return n; }));
-    return dh::load_shape(model);
-}
-
 void read_model(const texts& t, setup& with) {
-    with.shape = shape_of(t.model);
+    with.shape = program::shape_of(t.model);
     if (!t.row_bytes.empty()) with.shape = dh::plan::with_row_bytes(with.shape, number<std::int64_t>("--row-bytes", t.row_bytes, 1, INT32_MAX));
     dh::validate(with.shape);
-    with.pool_bytes = bytes_of("--pool-gib", t.pool);
-    with.host_bytes = bytes_of("--host-gib", t.host);
+    with.pool_bytes = bytes_of("--pool-gib", t.pool, 0x1p-20);
+    with.host_bytes = bytes_of("--host-gib", t.host, 0x1p-20);
     with.hot_rows = t.hot_rows.empty() ? dh::plan::default_hot_rows(with.shape) : number<std::int64_t>("--hot-rows", t.hot_rows, 1, 65'534);
     const auto p = with.shape.page_positions;
     if (with.hot_rows % p != 0) refuse("--hot-rows", t.hot_rows, fmt::format("multiples of {} (a page's positions)", p));
@@ -165,13 +138,7 @@ options parse_options(int argc, const char* const* argv) {
     texts t;
     CLI::App app("", "dhisparse-replay");
     describe(app, t, o);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        throw help_wanted(app.help());
-    } catch (const CLI::ParseError& e) {
-        throw dh::invalid_argument(fmt::format("{} (see --help)", e.what()));
-    }
+    program::parse(app, argc, argv);
     for (std::size_t i = 0; i < t.costs.size(); ++i)
         if (const auto& field = cost_fields()[i]; !t.costs[i].empty()) o.with.cost.*field.value = number<double>(field.option, t.costs[i], field.low, field.high);
     read_modes(t, o);
