@@ -61,10 +61,13 @@ struct cuda_backend {
             release(s, round);
             const auto params = params_of(g, round, selection, out);
             resolver::launch(params, round.n_requests, round.one_query, s);
-            if (params.staging.rows_per_slot > 0) promoter::plan({step_, round, selection, staged_rows_.data(), uses_.data(), uses_stride_, g}, s);
+            if (stages(round, g)) promoter::plan({step_, round, selection, staged_rows_.data(), uses_.data(), uses_stride_, g}, s);
         }
+        /// Launches nothing where no union of the round can be larger than the hot cache.
         void release(stream s, const round_ref& round) {
-            if (!step_.staging.any()) return;
+            bool any = false;
+            for (std::int32_t g = 0; g < step_.tiers.n_groups; ++g) any |= stages(round, g);
+            if (!any) return;
             const device_guard guard(device_);
             promoter::release(step_, round, s);
         }
@@ -110,6 +113,7 @@ struct cuda_backend {
             step_.n_index_sources = layout.index().n_sources;
             step_.k_max = layout.limits().k_max;
             step_.page_positions = fast_divisor(static_cast<std::uint32_t>(layout.shape().page_positions));
+            k_ = layout.shape().k;
             host_groups_ = layout.groups();
             host_tables_ = tables.groups();
             for (const auto& group : host_groups_) row_bytes_.push_back(layout.lanes()[static_cast<std::size_t>(group.first_lane)].row_bytes);
@@ -150,17 +154,22 @@ struct cuda_backend {
         void allow_shared_memory(const page_layout& layout) {
             std::int64_t most = 0;
             for (std::int32_t g = 0; g < layout.n_groups(); ++g)
-                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2) {
-                    const auto tuning = tuning_of(g, std::min(requests, max_requests_), step_.k_max, layout.shape().k);
-                    require(processors_ > 0 || tuning.cluster == 1, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k,
-                            " needs several blocks a request, which code compiled for less than sm_90 has not; permitted: up to 8192");
-                    most = std::max(most, shared_bytes(g, tuning));
-                }
+                for (std::int32_t requests = 1; requests <= 2 * max_requests_; requests *= 2)
+                    for (const std::int32_t queries : {1, step_.k_max}) { // rounds of one query each have a kernel of their own
+                        const auto tuning = tuning_of(g, std::min(requests, max_requests_), queries, layout.shape().k);
+                        require(processors_ > 0 || tuning.cluster == 1, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k,
+                                " needs several blocks a request, which code compiled for less than sm_90 has not; permitted: up to 8192");
+                        most = std::max(most, shared_bytes(g, tuning));
+                    }
             int limit = 0;
             cuda_check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_), "shared memory");
             require(most <= limit, "k_max x k = ", layout.limits().k_max, " x ", layout.shape().k, " needs ", most,
                     " bytes of shared memory a block on this device, permitted: ", limit);
             resolver::prepare(most);
+        }
+        /// Whether a union of the round may be larger than the group's hot cache.
+        bool stages(const round_ref& round, std::int32_t g) const {
+            return step_.staging.any() && std::int64_t{round.one_query ? 1 : step_.k_max} * k_ > host_tables_[static_cast<std::size_t>(g)].entries;
         }
         std::int64_t shared_bytes(std::int32_t g, const resolve_tuning& tuning) const {
             return resolver::shared_bytes(tuning, host_groups_[static_cast<std::size_t>(g)].n_lanes, step_.tables.hot_pages_per_slot, step_.k_max,
@@ -217,7 +226,7 @@ struct cuda_backend {
             params.tiers = step_.tiers;
             params.row_bytes = row_bytes_[static_cast<std::size_t>(g)];
             params.k_max = step_.k_max;
-            if (!step_.staging.any()) return params;
+            if (!stages(round, g)) return params;
             params.staging = host_staging_[static_cast<std::size_t>(g)];
             params.staged = staged_.data();
             params.staged_rows = staged_rows_.data();
@@ -233,7 +242,7 @@ struct cuda_backend {
         array_of<group_placement> groups_;
         array_of<source_placement> lanes_;
         array_of<group_tables> group_tables_;
-        std::int32_t max_requests_;
+        std::int32_t max_requests_, k_ = 0;
         round_layout arrays_;
         array_of<std::int32_t> numbers_, seen_, block_first_, block_step_;
         array_of<slot_record> records_; // [max_requests] the round's

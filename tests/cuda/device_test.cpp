@@ -170,6 +170,32 @@ TEST_CASE("ST-05 plans that are made while the stream is held up are all applied
     cudaStreamDestroy(stream);
 }
 
+TEST_CASE("HC-03 what a construction permits can be launched: every batch, with one query each and with K_max", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    constexpr int requests = 32, wide = 2048, k_max = 4;
+    dh::model_shape shape{.name = "wide", .layers = 4, .k = wide, .page_positions = 64};
+    for (int layer = 0; layer < 4; ++layer) shape.sources.push_back({.layer = layer, .row_bytes = 576});
+    shape.groups = {{0, 1, 2, 3}};
+    shape.announcements = {{0, 0, {0, 1, 2, 3}}};
+    dh::hierarchy<dh::cuda_backend> kv({.shape = shape, .pool_pages = 40 * requests, .host_pages = 64, .slots = requests, .hot_pages = wide / 64, .k_max = k_max});
+    const shared_array<std::int32_t> slots(requests), widths(requests), rows(requests * k_max * wide), locations(rows.size());
+    std::fill_n(slots.data(), requests, -1);
+    std::fill_n(widths.data(), requests, k_max);
+    std::fill_n(rows.data(), rows.size(), -1);
+    for (int n = 1; n <= requests; ++n)
+        for (const auto* of : {widths.data(), static_cast<std::int32_t*>(nullptr)}) {
+            CAPTURE(n, of == nullptr);
+            std::fill_n(locations.data(), locations.size(), 7);
+            const auto round = kv.append(nullptr, {slots.data(), of, n});
+            kv.resolve(nullptr, round, shape.announcements[0], {rows.data(), wide, wide}, {locations.data(), wide});
+            kv.commit(nullptr, round);
+            dh::cuda_check(cudaStreamSynchronize(nullptr), "round");
+            const auto answered = std::int64_t{n} * (of ? k_max : 1) * wide;
+            REQUIRE(std::all_of(locations.data(), locations.data() + answered, [](std::int32_t at) { return at == -1; }));
+            REQUIRE(std::all_of(locations.data() + answered, locations.data() + locations.size(), [](std::int32_t at) { return at == 7; }));
+        }
+}
+
 TEST_CASE("TP-05 TP-06 a hierarchy of a device that is not the current one works, and leaves the current one", "[cuda]") {
     if (n_devices() < 2) return skip("fewer than two CUDA devices");
     CAPTURE(seed());

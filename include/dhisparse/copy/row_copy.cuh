@@ -44,12 +44,15 @@ __device__ inline void copy_bytes(std::byte* to, const std::byte* from, std::int
     else by(std::uint8_t{});
 }
 
-/// Copies a group row by a warp with plain loads and stores.
-__device__ inline void copy_group_row_warp(const tiers_ref& tiers, const group_placement& group, location at, std::byte* host, direction way) {
+/// Copies [begin, end) of a group row by a warp with plain loads and stores.
+__device__ inline void copy_group_row_warp(const tiers_ref& tiers, const group_placement& group, location at, std::byte* host, direction way, std::int64_t begin, std::int64_t end) {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-    for_runs(tiers.slab, tiers.lanes + group.first_lane, group, at, 0, group.host_row_bytes, [&](std::byte* slab, std::int64_t offset, std::int64_t bytes) {
+    for_runs(tiers.slab, tiers.lanes + group.first_lane, group, at, begin, end, [&](std::byte* slab, std::int64_t offset, std::int64_t bytes) {
         way == direction::to_gpu ? copy_bytes(slab, host + offset, bytes, lane, 32) : copy_bytes(host + offset, slab, bytes, lane, 32);
     });
+}
+__device__ inline void copy_group_row_warp(const tiers_ref& tiers, const group_placement& group, location at, std::byte* host, direction way) {
+    copy_group_row_warp(tiers, group, at, host, way, 0, group.host_row_bytes);
 }
 
 /// Overwrites one group row with bytes that are nobody's, by a warp. For DHISPARSE_CHECKS.
