@@ -9,8 +9,16 @@ using namespace dhisparse_bench;
 
 constexpr int graphs = 12; // of 24 resolves each: the median of these is what counts
 
+struct hashed_policies : dh::default_policies {
+    using hot_index = dh::hashed;
+};
+struct scanned_policies : dh::default_policies {
+    using hot_index = dh::scanned;
+};
+
+template <class Policies>
 void resolve(benchmark::State& state, conditions c, double target) {
-    session s(c);
+    session<Policies> s(c);
     s.run();
     const auto before = s.counts();
     std::vector<double> times;
@@ -31,8 +39,9 @@ void resolve(benchmark::State& state, conditions c, double target) {
         if (after.violations[v] != before.violations[v]) state.SkipWithError("a precondition was broken");
 }
 
+template <class Policies = dh::default_policies>
 void add(const std::string& name, const conditions& c, double target = 0) {
-    benchmark::RegisterBenchmark((name + "/R:" + std::to_string(c.requests)).c_str(), [=](benchmark::State& state) { resolve(state, c, target); })
+    benchmark::RegisterBenchmark((name + "/R:" + std::to_string(c.requests)).c_str(), [=](benchmark::State& state) { resolve<Policies>(state, c, target); })
         ->Iterations(graphs)->UseManualTime()->Unit(benchmark::kMicrosecond);
 }
 void add_row(const std::string& name, conditions c, const std::vector<double>& targets) {
@@ -72,6 +81,14 @@ int main(int argc, char** argv) {
     for (const int positions : {4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576})
         add("growth/history_" + std::to_string(positions), {.requests = 8, .positions = positions});
     for (const int entries : {2048, 4096, 8192, 16384}) add("growth/B_" + std::to_string(entries), {.requests = 32, .pool = 2048, .entries = entries});
+    for (const int requests : {1, 32, 128}) { // beside warm/*: what the dense index gains
+        add<hashed_policies>("hashed/all_hot", {.requests = requests});
+        add<hashed_policies>("hashed/missed_1", {.requests = requests, .missed = 0.01});
+    }
+    for (const int requests : {1, 32}) add<scanned_policies>("scanned/all_hot", {.requests = requests});
+    add<hashed_policies>("hashed/history_1048576", {.requests = 8, .positions = 1048576});
+    add<hashed_policies>("hashed/history_1048576_missed_1", {.requests = 8, .missed = 0.01, .positions = 1048576});
+    add("dense/history_1048576_missed_1", {.requests = 8, .missed = 0.01, .positions = 1048576});
     benchmark::Initialize(&argc, argv);
     benchmark::RunSpecifiedBenchmarks();
 }

@@ -10,7 +10,7 @@ enum class what { append, append_and_commit };
 
 void round_ends(benchmark::State& state, conditions c, what part, double target) {
     c.growth = 4096;
-    session s(c);
+    session<> s(c);
     auto graph = s.graph_of([&](int) {
         const auto round = s.append();
         if (part == what::append_and_commit) s.commit(round);

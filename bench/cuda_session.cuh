@@ -74,6 +74,7 @@ inline std::vector<double> time_graph(cudaGraphExec_t graph, cudaStream_t stream
     return out;
 }
 
+template <class Policies = dh::default_policies>
 class session {
 public:
     explicit session(const conditions& c) : c_(c), kv_(config(c)) {
@@ -299,7 +300,7 @@ private:
     }
 
     conditions c_;
-    dh::hierarchy<dh::cuda_backend> kv_;
+    dh::hierarchy<dh::cuda_backend, Policies> kv_;
     cudaStream_t stream_{};
     cudaGraphExec_t graph_{};
     double flush_seconds_ = 0;

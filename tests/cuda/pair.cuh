@@ -5,10 +5,13 @@
 
 #include <dhisparse/cuda_backend.cuh>
 #include <dhisparse/hierarchy.hpp>
+#include <dhisparse/policy/hot_index/hashed.hpp>
+#include <dhisparse/policy/hot_index/scanned.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -138,10 +141,9 @@ public:
             }
             for (std::int32_t g = 0; g < h.n_groups; ++g) CHECK(dh::cuda_backend::step_path<Policies>::read(c.clocks + s * h.n_groups + g) == h.clocks[s * h.n_groups + g] * dh::device_clock_step);
             CHECK(first_difference(h.hot_pages + s * h.hot_pages_per_slot, c.hot_pages + s * h.hot_pages_per_slot, 4 * h.hot_pages_per_slot) == -1);
-            const auto& last = host.step().groups[h.n_groups - 1];
-            const auto run = h.hot_index(s, last) + h.records[s].n_pages * 2 * static_cast<std::int64_t>(host.layout().groups().back().rows_per_page.divisor) - h.region;
             const auto begin = h.records[s].run_bytes;
-            CHECK(first_difference(h.region + begin, c.region + begin, run - begin) == -1);
+            CHECK(first_difference(h.region + begin, c.region + begin, h.hot_index(s, host.step().groups[0]) - h.region - begin) == -1); // the maps
+            for (std::int32_t g = 0; g < h.n_groups; ++g) compare_index(s, g);
         }
     }
 
@@ -149,6 +151,35 @@ public:
     dh::hierarchy<dh::cuda_backend, Policies> cuda;
 
 private:
+    void compare_index(std::int32_t s, std::int32_t g) {
+        using index = typename Policies::hot_index;
+        const auto &h = host.tables(), &c = cuda.tables();
+        const auto& parts = host.step().groups[g];
+        auto* const at = h.hot_index(s, parts);
+        const auto rows = h.records[s].n_pages * static_cast<std::int64_t>(host.layout().group(g).rows_per_page.divisor);
+        const auto bytes = rows * index::bytes_per_row + index::fixed_bytes(parts.codes);
+        auto* const on_device = c.region + (at - h.region);
+        if constexpr (std::is_same_v<index, dh::dense>) CHECK(first_difference(at, on_device, bytes) == -1);
+        else {
+            std::vector<std::byte> got(static_cast<std::size_t>(bytes));
+            dh::cuda_check(cudaMemcpy(got.data(), on_device, got.size(), cudaMemcpyDefault), "read back");
+            CHECK(contents(index::at(got.data(), parts.codes)) == contents(index::at(at, parts.codes)));
+        }
+    }
+    using row_codes = std::map<std::int32_t, dh::hot_code>;
+    static row_codes contents(const dh::hashed::ref& index) {
+        row_codes out;
+        for (std::uint32_t i = 0; i <= index.mask; ++i)
+            if (index.rows[i] >= 0) CHECK(out.emplace(index.rows[i], index.codes[i]).second);
+        return out;
+    }
+    static row_codes contents(const dh::scanned::ref& index) {
+        row_codes out;
+        for (std::int32_t i = 0; i < index.n; ++i)
+            if (index.cells[i].row >= 0) CHECK(out.emplace(index.cells[i].row, static_cast<dh::hot_code>(index.cells[i].code)).second);
+        return out;
+    }
+
     dh::batch_ref batch() const { return {memory_.slots.data(), one_query_ ? nullptr : memory_.widths.data(), requests_, of_}; }
     std::int64_t queries() const { return std::int64_t{requests_} * host.layout().limits().k_max; }
     std::int64_t out_size() const { return queries() * memory_.stride; }

@@ -32,6 +32,15 @@ static __device__ __noinline__ void answer_padding(const resolve_params& p, std:
         p.out.at[(first_query + i / width) * p.out.stride + p.selection.k + i % width] = no_location;
 }
 
+/// Has the request's first block rebuild an index that has no room for what the resolve may add.
+template <class Index>
+__device__ void make_room(const resolve_params& p, const resolve_request<Index>& r) {
+    if (!r.index.is_full()) return;
+    synchronise_cluster(p.tuning); // all blocks know
+    if (r.rank == 0) r.index.rebuild(p.rows + r.first_entry(p), p.entries);
+    synchronise_cluster(p.tuning);
+}
+
 /// The resolve's stamp and where hot entries lie, into shared memory.
 template <class Index>
 __device__ void prepare(const resolve_params& p, resolve_shared& shared, const resolve_memory& memory, const resolve_request<Index>& r) {
@@ -84,6 +93,7 @@ __global__ void __launch_bounds__(resolve_max_threads, 1) resolve_kernel(const _
     if (p.out.k_padded > p.selection.k && r.rank == 0) detail::answer_padding(p, r.first_query, r.n_queries);
     r.index = {Index::at(p.region + r.record.run_bytes + r.record.n_pages * p.index_page_offset + p.index_fixed_offset, p.codes)};
     r.used = p.used + r.first_entry(p);
+    if constexpr (requires { r.index.is_full(); }) detail::make_room(p, r);
     look_up.find_pages();
     detail::prepare(p, shared, memory, r);
     __syncthreads();
