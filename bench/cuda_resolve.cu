@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
     for (const int positions : {4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576})
         add("growth/history_" + std::to_string(positions), {.requests = 8, .positions = positions});
     for (const int entries : {2048, 4096, 8192, 16384}) add("growth/B_" + std::to_string(entries), {.requests = 32, .pool = 2048, .entries = entries});
+    add_row("trace/B_4096", {.positions = 65536, .trace = true}, {0, 0, 0, 0});
+    add_row("trace/B_8192", {.entries = 8192, .positions = 65536, .trace = true}, {0, 0, 0, 0});
     for (const int requests : {1, 32, 128}) { // beside warm/*: what the dense index gains
         add<hashed_policies>("hashed/all_hot", {.requests = requests});
         add<hashed_policies>("hashed/missed_1", {.requests = requests, .missed = 0.01});

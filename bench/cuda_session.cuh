@@ -1,6 +1,8 @@
 // Requests with an imported history on a CUDA hierarchy, and graphs of resolves with fresh selections.
 #pragma once
 
+#include "selections.hpp"
+
 #include <dhisparse/cuda_backend.cuh>
 #include <dhisparse/hierarchy.hpp>
 
@@ -19,26 +21,6 @@
 namespace dhisparse_bench {
 
 namespace dh = dhisparse;
-
-inline constexpr int k = 2048, page = 64;
-
-/// One benchmark's conditions.
-struct conditions {
-    int requests = 1;
-    int queries = 1;      // K of every request
-    int k_max = 0;        // K_max; 0: K
-    bool widths = false;  // K comes from device memory, also where it is 1
-    bool disjoint = false; // no query selects what another one does: each has its part of the pool
-    double pages = 0;     // share of the selected rows that lie in mapped pages
-    double missed = 0;    // share that is nowhere on the GPU; the rest is hot
-    int pool = 3000;      // rows that hot selections are drawn from
-    int entries = 4096;   // B
-    int groups = 1;       // of four lanes of 576 bytes, used in turn
-    std::int32_t positions = 32768;
-    std::int32_t growth = 1;
-    bool cold = false;    // caches overwritten before every resolve
-    int per_graph = 24;
-};
 
 inline dh::model_shape groups_of_four(int groups) {
     dh::model_shape shape{.name = "four lanes", .layers = 4 * groups, .k = k, .page_positions = page};
@@ -202,15 +184,8 @@ private:
         }
     }
 
-    /// What selections of a request are drawn from.
-    struct row_set {
-        std::vector<std::int32_t> mapped, hot, others; // rows of mapped pages; `pool` others; the rest
-        std::size_t next = 0;                          // of `others`: each is missed once in a long while
-        std::mt19937 random;
-    };
     void sort_rows(int r) {
-        auto& set = sets_.emplace_back();
-        set.random.seed(static_cast<unsigned>(7 + r));
+        auto& set = sets_.emplace_back(c_, r);
         const auto table = kv_.ledger().page_table(slots_[static_cast<std::size_t>(r)]);
         std::vector<std::int32_t> rows;
         for (std::int32_t row = 0; row < c_.positions; ++row)
@@ -220,58 +195,13 @@ private:
         set.hot.assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n));
         set.others.assign(rows.begin() + static_cast<std::ptrdiff_t>(n), rows.end());
     }
-    /// n distinct rows of a set, in random order.
-    static void draw(std::vector<std::int32_t>& from, int n, std::mt19937& random, std::int32_t* out) {
-        for (int i = 0; i < n; ++i) {
-            std::swap(from[static_cast<std::size_t>(i)], from[static_cast<std::size_t>(i) + random() % (from.size() - static_cast<std::size_t>(i))]);
-            out[i] = from[static_cast<std::size_t>(i)];
-        }
-    }
-    /// Selections of a request's queries: for K > 1 all queries draw from one pool that holds the missed rows too.
-    void select(row_set& set, double missed, std::int32_t* out) {
-        if (set.hot.empty()) {
-            for (int q = 0; q < c_.queries; ++q) draw(set.mapped, k, set.random, out + q * k);
-            return;
-        }
-        const auto n_pages = static_cast<int>(c_.pages * k);
-        const auto union_rows = c_.queries == 1 ? k : c_.pool;
-        const auto n_missed = static_cast<int>(missed * (c_.disjoint ? c_.queries * k : union_rows) + static_cast<double>(set.random() % 1000) / 1000.0);
-        std::vector<std::int32_t> fresh;
-        for (int i = 0; i < n_missed; ++i) fresh.push_back(set.others[std::exchange(set.next, (set.next + 1) % set.others.size())]);
-        if (c_.queries == 1) {
-            draw(set.hot, k - n_pages - n_missed, set.random, out);
-            std::copy(fresh.begin(), fresh.end(), out + k - n_pages - n_missed);
-            if (n_pages) draw(set.mapped, n_pages, set.random, out + k - n_pages);
-            return std::shuffle(out, out + k, set.random);
-        }
-        auto pool = set.hot;
-        std::copy(fresh.begin(), fresh.end(), pool.begin());
-        if (!c_.disjoint) {
-            for (int q = 0; q < c_.queries; ++q) draw(pool, k, set.random, out + q * k);
-            return;
-        }
-        const auto each = pool.size() / static_cast<std::size_t>(c_.queries);
-        for (int q = 0; q < c_.queries; ++q) { // the pool's first rows are the missing ones: every query has as many of them
-            std::vector<std::int32_t> part;
-            for (std::size_t i = static_cast<std::size_t>(q); i < each * static_cast<std::size_t>(c_.queries); i += static_cast<std::size_t>(c_.queries)) part.push_back(pool[i]);
-            const auto n = std::min<std::size_t>(part.size(), fresh.size() / static_cast<std::size_t>(c_.queries));
-            draw_with(part, n, set.random, out + q * k);
-        }
-    }
-    /// k rows of a set, its first n among them, in random order.
-    static void draw_with(std::vector<std::int32_t>& from, std::size_t n, std::mt19937& random, std::int32_t* out) {
-        std::vector<std::int32_t> rest(from.begin() + static_cast<std::ptrdiff_t>(n), from.end());
-        draw(rest, k - static_cast<int>(n), random, out);
-        std::copy_n(from.begin(), n, out + k - static_cast<std::ptrdiff_t>(n));
-        std::shuffle(out, out + k, random);
-    }
     void fill(double missed) {
         std::vector<std::jthread> workers;
         const auto n = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
         for (int w = 0; w < n; ++w)
             workers.emplace_back([=, this] {
                 for (int r = w; r < c_.requests; r += n)
-                    for (int i = 0; i < c_.per_graph; ++i) select(sets_[static_cast<std::size_t>(r)], missed, staged_.data() + (std::int64_t{i} * c_.requests + r) * c_.queries * k);
+                    for (int i = 0; i < c_.per_graph; ++i) sets_[static_cast<std::size_t>(r)].select(missed, staged_.data() + (std::int64_t{i} * c_.requests + r) * c_.queries * k);
             });
         workers.clear();
         dh::cuda_check(cudaMemcpy(rows_.data(), staged_.data(), staged_.size() * 4, cudaMemcpyDefault), "selections");
@@ -306,7 +236,7 @@ private:
     double flush_seconds_ = 0;
     std::mt19937 random_{11};
     std::vector<dh::slot_id> slots_;
-    std::vector<row_set> sets_;
+    std::vector<selectable_rows> sets_;
     dh::array_of<std::int32_t> slot_memory_, widths_, rows_, locations_, valid_, dead_;
     dh::array_of<std::byte> flush_;
     std::vector<std::int32_t> staged_;

@@ -64,14 +64,14 @@ struct device_index<hashed> {
     __device__ hot_code claim(std::int32_t row, hot_code code) const { return detail::lower_code(index.codes, fill(row), code); }
 
     /// Whether the next resolve could find the table full. Between resolves alone.
-    __device__ bool is_full() const { return __ldcg(index.filled) + 1 >= static_cast<std::int32_t>(index.mask / 2); }
+    __device__ bool is_full() const { return __ldcg(index.filled()) + 1 >= static_cast<std::int32_t>(index.mask / 2); }
     /// Builds the table anew from the rows of the entries, -1 for none. By a block; nobody else reads or writes meanwhile.
     __device__ void rebuild(const std::int32_t* rows, std::int32_t entries) const {
         for (auto i = threadIdx.x; i <= index.mask; i += blockDim.x) {
             __stcg(index.rows + i, empty);
             __stcg(index.codes + i, no_code);
         }
-        if (threadIdx.x == 0) __stcg(index.filled, -1);
+        if (threadIdx.x == 0) __stcg(index.filled(), -1);
         __syncthreads();
         for (auto e = static_cast<std::int32_t>(threadIdx.x); e < entries; e += static_cast<std::int32_t>(blockDim.x))
             if (const auto row = __ldcg(rows + e); row >= 0) set(row, static_cast<hot_code>(e));
@@ -92,7 +92,7 @@ private:
         for (;;) {
             const auto cell = probe(row);
             const auto had = atomicCAS(index.rows + cell, empty, row);
-            if (had == empty) atomicAdd(index.filled, 1);
+            if (had == empty) atomicAdd(index.filled(), 1);
             if (had == empty || had == row) return cell;
         }
     }

@@ -16,8 +16,10 @@ struct hashed {
     struct ref {
         std::int32_t* rows = nullptr; // [mask + 1] a row, or -1 for none
         hot_code* codes = nullptr;    // [mask + 1]
-        std::int32_t* filled = nullptr; // [1] of the device: cells that are not empty, less one
         std::uint32_t mask = 0;
+
+        /// [1] of the device: cells that are not empty, less one.
+        DHISPARSE_HD std::int32_t* filled() const { return reinterpret_cast<std::int32_t*>(codes + mask + 1); }
 
         DHISPARSE_HD hot_code find(std::int32_t row) const {
             const auto cell = probe(row);
@@ -61,8 +63,7 @@ struct hashed {
     DHISPARSE_HD static ref at(std::byte* memory, std::int64_t codes) {
         auto* rows = reinterpret_cast<std::int32_t*>(memory);
         const auto n = cells(codes);
-        auto* words = reinterpret_cast<hot_code*>(rows + n);
-        return {rows, words, reinterpret_cast<std::int32_t*>(words + n), static_cast<std::uint32_t>(n - 1)};
+        return {rows, reinterpret_cast<hot_code*>(rows + n), static_cast<std::uint32_t>(n - 1)};
     }
 
 private:
