@@ -15,7 +15,7 @@
 #include <vector>
 
 #ifndef DHISPARSE_BENCH_HOST_GIB // a compile definition: the host tier's size
-#define DHISPARSE_BENCH_HOST_GIB 24
+#define DHISPARSE_BENCH_HOST_GIB 48
 #endif
 
 namespace dhisparse_bench {

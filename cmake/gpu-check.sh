@@ -37,7 +37,7 @@ echo '#include <CLI/CLI.hpp>' | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1 && ex
 : >"$build/failed"
 if wants build; then
   configure "$build" -D CMAKE_CUDA_ARCHITECTURES=90 -D DHISPARSE_BUILD_EXAMPLES=$examples
-  ninja -C "$build" test-cuda bench-cuda_resolve bench-cuda_round bench-host_resolve
+  ninja -C "$build" test-cuda bench-cuda_resolve bench-cuda_round bench-cuda_residency bench-host_resolve
   [ $examples = OFF ] || ninja -C "$build" dhisparse-decode test-decode
 fi
 if wants test; then
@@ -54,7 +54,9 @@ if wants decode && [ $examples = ON ]; then
   run decode_run "$build/examples/dhisparse-decode" --backend cuda --verify --json >"$build/decode.json"
 fi
 if wants bench; then
-  run bench "$build/bench/bench-cuda_resolve" --benchmark_filter="${FILTER:-.}" --benchmark_out="$build/bench.json" --benchmark_out_format=json
+  for name in resolve round residency; do
+    run "bench_$name" "$build/bench/bench-cuda_$name" --benchmark_filter="${FILTER:-.}" --benchmark_out="$build/bench-$name.json" --benchmark_out_format=json
+  done
 fi
 if wants sm80; then
   configure "$build-sm80" -D CMAKE_CUDA_ARCHITECTURES=80-virtual -D DHISPARSE_BUILD_EXAMPLES=OFF -D DHISPARSE_BUILD_BENCH=OFF
@@ -65,14 +67,15 @@ if wants archs; then # as the preset cuda-all
   configure "$build-all" -D "CMAKE_CUDA_ARCHITECTURES=80-real;90-real;100a-real;120-real" -D DHISPARSE_BUILD_EXAMPLES=OFF -D DHISPARSE_BUILD_BENCH=OFF
   run archs ninja -C "$build-all" dhisparse_cuda test-cuda
 fi
-[ -f "$build/bench.json" ] || echo null >"$build/bench.json"
 [ -s "$build/decode.json" ] || echo null >"$build/decode.json"
 device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 || true)
 {
   printf '{"device": "%s", "parts": "%s", "failed": "%s",\n"decode": ' "$device" "$parts" "$(tr '\n' ' ' <"$build/failed")"
   cat "$build/decode.json"
-  printf ',\n"bench": '
-  cat "$build/bench.json"
+  for name in resolve round residency; do
+    printf ',\n"%s": ' "$name"
+    if wants bench; then cat "$build/bench-$name.json"; else echo null; fi
+  done
   printf '}\n'
 } >"$out/gpu-check.json"
 echo "results: $out/gpu-check.json"

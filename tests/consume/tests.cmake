@@ -56,10 +56,13 @@ endif()
 
 set(cuda -D CMAKE_CUDA_COMPILER=${CMAKE_CUDA_COMPILER} -D DHISPARSE_CUDA=ON)
 list(GET CMAKE_CUDA_ARCHITECTURES 0 architecture)
-foreach(way IN ITEMS installed subdirectory fetchcontent)
+foreach(way IN ITEMS installed subdirectory)
   consume(consume.${way}_cuda ${way} ${cuda} -D CUDA=LANGUAGE
           -D CMAKE_CUDA_ARCHITECTURES=${architecture})
 endforeach()
+# As a subdirectory, which has compiled the kernels once more already.
+configures(consume.fetchcontent_cuda ${consumer} "CUDA ON ${architecture}" OFF ${cuda} -D WAY=fetchcontent
+           -D CUDA=LANGUAGE -D CMAKE_CUDA_ARCHITECTURES=${architecture})
 # A C++ project links the compiled CUDA library without enabling the language.
 consume(consume.installed_cuda_from_cpp installed -D CUDA=ON)
 
