@@ -38,7 +38,8 @@ public:
         return timed([&] { kv_.reclaim(pages); }, [&] { return kv_.ledger().pages().free >= pages; });
     }
     double refill() {
-        return timed([&] { kv_.reclaim(0); }, [&] { return optional() == pages; });
+        const auto wanted = kv_.ledger().counts().refilled_pages + pages;
+        return timed([&] { kv_.reclaim(0); }, [&] { return kv_.ledger().counts().refilled_pages == wanted; });
     }
     std::int64_t backed_up() const { return static_cast<std::int64_t>(kv_.ledger().counts().backed_up_pages); }
     double gigabytes() const { return 1e-9 * pages * static_cast<double>(kv_.layout().host_page_bytes()); }
