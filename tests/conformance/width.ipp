@@ -98,6 +98,7 @@ TEST_CASE("wrong widths, costs and sessions are refused by name", "[width]") {
     CHECK(refused([](auto& c) { c.k_max = 65; }) == "width: k_max is 65, permitted: 1 to 64");
     CHECK_THAT(refused([](auto& c) { c.costs.row_us = -1; }), ContainsSubstring("width: row_us is -1, permitted: 0 to"));
     CHECK_THAT(refused([](auto& c) { c.costs.draft_us = std::numeric_limits<double>::quiet_NaN(); }), ContainsSubstring("width: draft_us is"));
+    CHECK(refused([](auto& c) { c.costs.exposed = 1.5; }) == "width: exposed is 1.5, permitted: 0 to 1");
     CHECK(refused([](auto& c) { c.fits = {1, 2}; }) == "width: fits has 2 numbers, permitted: one for each width up to k_max 8, or none");
     CHECK_THAT(refused([](auto& c) { c.fits.assign(8, 0); }), ContainsSubstring("width: fits has 0 sessions"));
 }

@@ -21,6 +21,7 @@ struct round_costs {
     double draft_us = 0;    // of a draft pass; rounds of K = 1 have none
     double row_us = 0;      // of a missed group row: its bytes / the link's bandwidth
     double union_share = 0; // rows of a round's union beyond those of one query, for each query beyond the first
+    double exposed = 0;     // share of the misses' time that no request's compute hides, 0 to 1
 
     constexpr double compute_us(double sessions, int k) const {
         return std::max(round_us, query_us * sessions * k) + sessions * (session_us + more_us * (k - 1)) + (k > 1 ? draft_us : 0);
@@ -28,9 +29,10 @@ struct round_costs {
     /// missed_rows: group rows that one session misses in a round of one query.
     constexpr double misses_us(double sessions, int k, double missed_rows) const { return sessions * missed_rows * union_of(k) * row_us; }
     constexpr double union_of(int k) const { return 1 + union_share * (k - 1); }
-    /// Rows come while other requests compute: max(compute, misses / bandwidth).
+    /// max(compute, misses / bandwidth) where rows come while other requests compute; their sum where none does.
     constexpr double total_us(double sessions, int k, double missed_rows) const {
-        return std::max(compute_us(sessions, k), misses_us(sessions, k, missed_rows));
+        const auto misses = misses_us(sessions, k, missed_rows);
+        return std::max(compute_us(sessions, k) + exposed * misses, misses);
     }
 };
 
@@ -70,6 +72,7 @@ inline width_config checked(width_config config) {
     for (const auto& [name, value] : {std::pair{"round_us", c.round_us}, {"query_us", c.query_us}, {"session_us", c.session_us}, {"more_us", c.more_us},
                                       {"draft_us", c.draft_us}, {"row_us", c.row_us}, {"union_share", c.union_share}})
         require(value >= 0 && value < 1e15, "width: ", name, " is ", value, ", permitted: 0 to 1e15");
+    require(c.exposed >= 0 && c.exposed <= 1, "width: exposed is ", c.exposed, ", permitted: 0 to 1");
     require(config.fits.empty() || config.fits.size() == static_cast<std::size_t>(config.k_max), "width: fits has ", config.fits.size(),
             " numbers, permitted: one for each width up to k_max ", config.k_max, ", or none");
     for (const auto sessions : config.fits) require(sessions > 0 && sessions < 1e15, "width: fits has ", sessions, " sessions, permitted: above 0, up to 1e15");
