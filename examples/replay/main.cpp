@@ -30,7 +30,26 @@ void write(const std::string& file, const std::string& text) {
     dhisparse::require(out.good(), "--plot is ", file, ", permitted: a file that can be written");
 }
 
+/// Every width at every speed, in one mode.
+void run_widths(const replay::options& o) {
+    std::vector<replay::widths_at> loads;
+    for (const auto speed : o.widths) {
+        loads.push_back({speed, {}});
+        for (const auto& one : replay::width_cases()) {
+            auto asked = o;
+            asked.with.speed = speed;
+            asked.with.width = one.choice;
+            asked.with.k = one.k;
+            loads.back().found.push_back(run_mode(asked, o.run.front()));
+        }
+    }
+    const auto text = replay::heading(o) + replay::widths_table(loads);
+    if (!o.plot_file.empty()) write(o.plot_file, replay::widths_plot(replay::trace_name(o), loads));
+    dhisparse::require(std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0, "stdout cannot be written");
+}
+
 void run(const replay::options& o) {
+    if (!o.widths.empty()) return run_widths(o);
     std::vector<replay::outcome> found;
     for (const auto as : o.run) found.push_back(run_mode(o, as));
     if (!o.plot_file.empty()) write(o.plot_file, replay::plot_text(found));

@@ -39,7 +39,12 @@ std::vector<simulation::session*> simulation::taking_part() {
 
 int simulation::next_width(std::size_t sessions) {
     const bool arrived = next_ && next_->at_s <= clock_s_;
-    const dh::width_load load{static_cast<std::int64_t>(sessions), static_cast<std::int64_t>(queue_.n_waiting()) + arrived};
+    dh::width_load load{static_cast<std::int64_t>(sessions), static_cast<std::int64_t>(queue_.n_waiting()) + arrived};
+    if (next_) {
+        const auto pages = ledger_.pages();
+        const auto more = (pages.free + pages.leaving + pages.reclaiming) / std::max(1, ledger_.required_pages({next_->input, next_->output}));
+        load.places = std::min<std::int64_t>(with_.slots, static_cast<std::int64_t>(running_.size() + importing_.size()) + more);
+    }
     return std::visit([&](auto& width) { return width.next(load); }, width_);
 }
 
@@ -69,7 +74,7 @@ void simulation::step(const std::vector<session*>& now) {
     pass(seconds);
     accepted_.clear();
     for (auto* s : now) generate(*s, k);
-    std::visit([&](auto& width) { width.note({k, accepted_, load.missed_rows}); }, width_);
+    std::visit([&](auto& width) { width.note({k, accepted_, load.missed_rows, load.link_share}); }, width_);
 }
 
 /// 0 seconds: no step runs, and the clock goes to what comes next.

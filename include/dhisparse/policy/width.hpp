@@ -47,6 +47,7 @@ struct width_config {
 struct width_load {
     std::int64_t sessions = 0; // that take part
     std::int64_t waiting = 0;  // requests that would take part if there were room
+    std::int64_t places = 0;   // sessions, and those that fit pages which are free or on their way to the next; 0: as many as sessions
 };
 
 /// A round that is over.
@@ -54,6 +55,7 @@ struct width_outcome {
     int k = 1;
     std::span<const std::int32_t> accepted = {}; // [sessions] of each one's k - 1 proposals; who had fewer is left out
     double missed_rows = 0;                      // group rows, of all sessions and announcements
+    double link_share = 0;                       // of the round's time in which page copies had the link too
 };
 
 /// next: once before each round, K in [1, k_max]. note: once after it. The same calls give the same widths, so that ranks
