@@ -50,12 +50,20 @@ int main(int argc, char** argv) {
     add_row("warm/all_pages", {.pages = 1}, {1.8, 1.9, 2.2, 2.6, 3.2});
     add_row("warm/pages_70", {.pages = 0.7}, {2.2, 2.4, 3.3, 4.5, 6});
     add_row("warm/K4", {.queries = 4, .pool = 5150, .entries = 8192}, {4, 6, 12, 22, 42});
-    add_row("warm/K8", {.queries = 8, .pool = 8192, .entries = 16384}, {8, 12, 26, 46, 90});
+    add_row("warm/K8", {.queries = 8, .pool = 8192, .entries = 8192}, {8, 12, 26, 46, 90});
     add_row("warm/missed_0.1", {.missed = 0.001}, {8, 9, 12, 17, 26});
     add_row("warm/missed_1", {.missed = 0.01}, {10, 16, 39, 70, 132});
     add_row("warm/missed_5", {.missed = 0.05, .pool = 2600}, {14, 46, 158, 308, 608});
     add_row("warm/missed_20", {.missed = 0.2, .pool = 2200}, {28, 157, 606, 1196, 2385});
     add("warm/K4_missed_5", {.requests = 32, .queries = 4, .missed = 0.05, .pool = 4700, .entries = 8192});
+    // A round of one query each beside a plain resolve (warm/all_hot), and queries that share no row beside as many requests (warm/*/R:128).
+    add_row("round/K1", {.widths = true}, {0, 0, 0, 0, 0});
+    add_row("round/K1_of_4", {.k_max = 4}, {0, 0, 0, 0, 0});
+    add("round/K4_disjoint", {.requests = 32, .queries = 4, .disjoint = true, .pool = 12000, .entries = 16384});
+    add("round/K4_disjoint_missed_5", {.requests = 32, .queries = 4, .disjoint = true, .missed = 0.05, .pool = 10400, .entries = 16384});
+    add("round/K4_disjoint_missed_1", {.requests = 32, .queries = 4, .disjoint = true, .missed = 0.01, .pool = 12000, .entries = 16384});
+    // Unions larger than B: rows staged, promoted and released, with the release.
+    add_row("staged/K4_B_4096", {.queries = 4, .missed = 0.01, .pool = 5150, .entries = 4096}, {0, 0, 0});
     add_row("cold/all_hot", {.cold = true}, {0, 0, 0, 0, 0});
     add_row("cold/missed_1", {.missed = 0.01, .cold = true}, {0, 0, 0});
     add_row("rotating/all_hot", {.groups = 21, .positions = 8192}, {0, 0, 0});

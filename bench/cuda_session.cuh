@@ -26,6 +26,9 @@ inline constexpr int k = 2048, page = 64;
 struct conditions {
     int requests = 1;
     int queries = 1;      // K of every request
+    int k_max = 0;        // K_max; 0: K
+    bool widths = false;  // K comes from device memory, also where it is 1
+    bool disjoint = false; // no query selects what another one does: each has its part of the pool
     double pages = 0;     // share of the selected rows that lie in mapped pages
     double missed = 0;    // share that is nowhere on the GPU; the rest is hot
     int pool = 3000;      // rows that hot selections are drawn from
@@ -119,7 +122,7 @@ public:
         cudaGraphDestroy(graph);
         return out;
     }
-    dh::round_ref append() { return kv_.append(stream_, {slot_memory_.data(), c_.queries > 1 ? widths_.data() : nullptr, c_.requests}); }
+    dh::round_ref append() { return kv_.append(stream_, {slot_memory_.data(), c_.queries > 1 || c_.widths ? widths_.data() : nullptr, c_.requests}); }
     void commit(const dh::round_ref& round) { kv_.commit(stream_, round); }
     void resolve(int i) {
         kv_.resolve(stream_, round_, kv_.shape().announcements[static_cast<std::size_t>(i % c_.groups)], {rows_.data() + i * queries() * k, k, k}, {locations_.data(), k, k, valid_.data()});
@@ -127,11 +130,9 @@ public:
     /// The counters of all resolves so far.
     dh::tally counts() {
         if (c_.growth > 1) return kv_.counts();
-        static const std::vector<std::int32_t> none(1024, 0);
-        if (!accepted_.size()) accepted_ = dh::array_of<std::int32_t>(none);
         auto nothing = round_; // a commit of no position publishes them
         nothing.slots = dead_slots();
-        kv_.commit(stream_, nothing, accepted_.data());
+        kv_.commit(stream_, nothing);
         dh::cuda_check(cudaStreamSynchronize(stream_), "counters");
         return kv_.counts();
     }
@@ -150,7 +151,7 @@ private:
     static std::int32_t resident_pages(const conditions& c) { return static_cast<std::int32_t>(c.pages * (c.positions / page) + 0.5); }
     static dh::hierarchy_config config(const conditions& c) {
         dh::hierarchy_config out{.shape = groups_of_four(c.groups)};
-        out.k_max = c.queries;
+        out.k_max = std::max(c.queries, c.k_max);
         out.hot_pages = c.entries / page;
         out.pool_pages = c.requests * (out.hot_pages + 4 + resident_pages(c));
         out.host_memory = host_tier();
@@ -233,7 +234,7 @@ private:
         }
         const auto n_pages = static_cast<int>(c_.pages * k);
         const auto union_rows = c_.queries == 1 ? k : c_.pool;
-        const auto n_missed = static_cast<int>(missed * union_rows + static_cast<double>(set.random() % 1000) / 1000.0);
+        const auto n_missed = static_cast<int>(missed * (c_.disjoint ? c_.queries * k : union_rows) + static_cast<double>(set.random() % 1000) / 1000.0);
         std::vector<std::int32_t> fresh;
         for (int i = 0; i < n_missed; ++i) fresh.push_back(set.others[std::exchange(set.next, (set.next + 1) % set.others.size())]);
         if (c_.queries == 1) {
@@ -244,7 +245,24 @@ private:
         }
         auto pool = set.hot;
         std::copy(fresh.begin(), fresh.end(), pool.begin());
-        for (int q = 0; q < c_.queries; ++q) draw(pool, k, set.random, out + q * k);
+        if (!c_.disjoint) {
+            for (int q = 0; q < c_.queries; ++q) draw(pool, k, set.random, out + q * k);
+            return;
+        }
+        const auto each = pool.size() / static_cast<std::size_t>(c_.queries);
+        for (int q = 0; q < c_.queries; ++q) { // the pool's first rows are the missing ones: every query has as many of them
+            std::vector<std::int32_t> part;
+            for (std::size_t i = static_cast<std::size_t>(q); i < each * static_cast<std::size_t>(c_.queries); i += static_cast<std::size_t>(c_.queries)) part.push_back(pool[i]);
+            const auto n = std::min<std::size_t>(part.size(), fresh.size() / static_cast<std::size_t>(c_.queries));
+            draw_with(part, n, set.random, out + q * k);
+        }
+    }
+    /// k rows of a set, its first n among them, in random order.
+    static void draw_with(std::vector<std::int32_t>& from, std::size_t n, std::mt19937& random, std::int32_t* out) {
+        std::vector<std::int32_t> rest(from.begin() + static_cast<std::ptrdiff_t>(n), from.end());
+        draw(rest, k - static_cast<int>(n), random, out);
+        std::copy_n(from.begin(), n, out + k - static_cast<std::ptrdiff_t>(n));
+        std::shuffle(out, out + k, random);
     }
     void fill(double missed) {
         std::vector<std::jthread> workers;
@@ -288,7 +306,7 @@ private:
     std::mt19937 random_{11};
     std::vector<dh::slot_id> slots_;
     std::vector<row_set> sets_;
-    dh::array_of<std::int32_t> slot_memory_, widths_, rows_, locations_, valid_, accepted_, dead_;
+    dh::array_of<std::int32_t> slot_memory_, widths_, rows_, locations_, valid_, dead_;
     dh::array_of<std::byte> flush_;
     std::vector<std::int32_t> staged_;
     dh::round_ref round_;

@@ -37,7 +37,7 @@ echo '#include <CLI/CLI.hpp>' | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1 && ex
 : >"$build/failed"
 if wants build; then
   configure "$build" -D CMAKE_CUDA_ARCHITECTURES=90 -D DHISPARSE_BUILD_EXAMPLES=$examples
-  ninja -C "$build" test-cuda bench-cuda_resolve bench-host_resolve
+  ninja -C "$build" test-cuda bench-cuda_resolve bench-cuda_round bench-host_resolve
   [ $examples = OFF ] || ninja -C "$build" dhisparse-decode test-decode
 fi
 if wants test; then

@@ -2,12 +2,19 @@
 # Sets up, builds and runs, on Debian 12 / Ubuntu 24.04 or newer:
 #   sh cmake/quickstart.sh demo [options]   builds dhisparse-decode and runs it with these options
 #   sh cmake/quickstart.sh test             builds everything, runs the tests, counts them
-# Variables: BUILD_DIR (default build/quickstart), CUDA (AUTO, ON or OFF), WERROR (ON or OFF), JOBS.
+# Variables: BUILD_DIR (default build/quickstart), CUDA (AUTO, ON or OFF; the demo has OFF unless it is
+# asked for --backend cuda), WERROR (ON or OFF), JOBS.
 set -eu
 usage() { echo "usage: sh cmake/quickstart.sh demo [options of dhisparse-decode] | test" >&2; exit 2; }
 what=${1:-}
 case $what in
-  demo) shift ;;
+  demo)
+    shift
+    case " $* " in
+      *" --backend cuda "* | *" --backend=cuda "*) ;;
+      *) CUDA=${CUDA:-OFF} ;;
+    esac
+    ;;
   test) [ $# = 1 ] || usage ;;
   *) usage ;;
 esac

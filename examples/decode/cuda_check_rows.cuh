@@ -5,6 +5,7 @@
 
 #include <dhisparse/layout/placement.hpp>
 #include <dhisparse/residency/slot_tables.hpp>
+#include <dhisparse/round/round.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -13,8 +14,10 @@
 namespace decode {
 
 struct check_params {
-    const std::int32_t* selected = nullptr; // [n_requests][256] positions, -1: none
-    const std::int32_t* at = nullptr;       // [n_requests][256] their locations
+    const std::int32_t* selected = nullptr; // [n_queries][256] positions, -1: none
+    const std::int32_t* at = nullptr;       // [n_queries][256] their locations
+    dhisparse::round_ref round;
+    const dhisparse::location* new_rows = nullptr; // [n_queries] of the round, in the group
     const std::int32_t* slots = nullptr; // [n_requests] of the hierarchy that holds the originals
     dhisparse::slot_tables_ref originals;
     dhisparse::group_placement placement; // of the originals
@@ -24,7 +27,8 @@ struct check_params {
     unsigned long long* wrong_right = nullptr; // [2] selection entries that differ, or not
 };
 
-/// Enqueues the comparison, which adds to wrong_right.
-void launch_check_rows(const check_params& params, int n_requests, cudaStream_t stream);
+/// Enqueues the comparison, which adds to wrong_right. Behind the anchor, where a proposal may not be what is
+/// decoded in the end, the original is the row that the round has written.
+void launch_check_rows(const check_params& params, cudaStream_t stream);
 
 } // namespace decode

@@ -13,13 +13,13 @@ using namespace tiny_dsa; // the model's numbers
 
 /// Rank keys of all positions that the new one sees.
 struct score_params {
-    const float* in = nullptr;                                 // [n_requests][in_column::stride]
-    const std::int32_t *slots = nullptr, *positions = nullptr; // [n_requests]
+    const float* in = nullptr;                                 // [n_queries][in_column::stride]
+    const std::int32_t *slots = nullptr, *positions = nullptr; // [n_queries]
     dhisparse::slot_tables_ref tables;
     int producer = 0;
     const std::uint16_t* keys = nullptr; // index block b is keys + b * keys_pitch
     std::int64_t keys_pitch = 0;
-    std::uint64_t* ranks = nullptr; // [n_requests][max_positions]
+    std::uint64_t* ranks = nullptr; // [n_queries][max_positions]
 };
 
 /// Block x scores the positions of page x; a thread scores one.
@@ -81,11 +81,12 @@ static __global__ void __launch_bounds__(top_k_threads)
 
 /// Sparse attention of one layer.
 struct attend_params {
-    const float* in = nullptr;                // [n_requests][in_column::stride], queries finished
+    const float* in = nullptr;                // [n_queries][in_column::stride], queries finished
     const float *uk = nullptr, *uv = nullptr; // [8][3][32][32], [8][96][32]
+    const std::int32_t* positions = nullptr;  // [n_queries] -1: no query
     const std::uint16_t* rows = nullptr;      // a row at location l is rows + l * 128
-    const std::int32_t* at = nullptr;         // [n_requests][256] locations; -1 entries are skipped
-    float* u = nullptr;                       // [n_requests][256]
+    const std::int32_t* at = nullptr;         // [n_queries][256] locations; -1 entries are skipped
+    float* u = nullptr;                       // [n_queries][256]
 };
 
 inline constexpr int attend_threads = top_k; // one a selected row
@@ -159,11 +160,12 @@ __device__ inline void softmax(attend_shared& s) {
     __syncthreads();
 }
 
-/// Block (head, request).
+/// Block (head, query).
 static __global__ void __launch_bounds__(attend_threads) attend_kernel(const attend_params p) {
     __shared__ attend_shared s;
     const auto r = static_cast<std::size_t>(blockIdx.y);
     const int head = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+    if (p.positions[r] < 0) return;
     absorb_query(p.in + r * in_column::stride + in_column::query + head * query_width,
                  p.uk + head * head_width * latent_width, s);
     pack_locations(p.at + r * top_k, s);

@@ -1,4 +1,4 @@
-// The kernels of cuda_model.cu: block x of a grid's y is request y, and one thread computes one
+// The kernels of cuda_model.cu: block y of a grid is query y, and one thread computes one
 // number in the host's order of operations. Plain: the model is an example, not what is measured.
 #pragma once
 
@@ -16,11 +16,11 @@ inline constexpr int linear_threads = panels_per_block * panel_columns;
 
 /// y[r] = w x[r], the sum stored or added to y.
 struct linear_params {
-    const float* x = nullptr;      // [n_requests][n_in]
+    const float* x = nullptr;      // [n_queries][n_in]
     const float* gain = nullptr;   // [n_in] x is normalised with it first; null: as it is
     const float* panels = nullptr; // [n_panels][n_in][32]
     int n_in = 0, n_panels = 0;
-    float* y = nullptr; // [n_requests][y_stride]
+    float* y = nullptr; // [n_queries][y_stride]
     int y_stride = 0;
 };
 
@@ -78,13 +78,13 @@ static __global__ void embed_kernel(const float* embed, const std::uint8_t* byte
 
 /// Finishes queries, writes the row, and in producers the index key.
 struct write_params {
-    float* in = nullptr;                                  // [n_requests][in_column::stride]
+    float* in = nullptr;                                  // [n_queries][in_column::stride]
     const float *kv_norm = nullptr, *key_norm = nullptr;  // key_norm null: no producer
     const float *head_cos = nullptr, *head_sin = nullptr; // [max_positions][16]
     const float *key_cos = nullptr, *key_sin = nullptr;   // [max_positions][8]
-    const std::int32_t* positions = nullptr;              // [n_requests] -1: nothing to write
-    const std::int32_t* new_rows = nullptr;               // [n_requests] locations
-    const std::int32_t* new_blocks = nullptr;             // [n_requests] index blocks
+    const std::int32_t* positions = nullptr;              // [n_queries] -1: nothing to write
+    const std::int32_t* new_rows = nullptr;               // [n_queries] locations
+    const std::int32_t* new_blocks = nullptr;             // [n_queries] index blocks
     std::uint16_t* rows = nullptr;
     std::uint16_t* keys = nullptr;
     std::int64_t keys_pitch = 0;

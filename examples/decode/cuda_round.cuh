@@ -1,12 +1,14 @@
-// One round of all requests as one CUDA graph, captured once and launched again for each byte: the
-// model's kernels, and dhisparse's calls between them.
+// One round of all requests as one CUDA graph, captured once and launched again for each round: the
+// model's kernels, and dhisparse's calls between them; of a speculative round also what is accepted.
 #pragma once
 
+#include "cuda_accept.cuh"
 #include "cuda_check_rows.cuh"
 #include "cuda_machine.cuh"
 #include "cuda_model.cuh"
 #include "prompts.hpp"
 #include "session.hpp"
+#include "speculation.hpp"
 
 #include <algorithm>
 #include <span>
@@ -27,12 +29,17 @@ private:
 
 template <class Session>
 class cuda_round {
+    template <class T>
+    using array = cuda_machine::array<T>;
+
 public:
-    /// first: [n_requests] the bytes that the first round processes. The graph refers to both the
-    /// session and the model.
-    cuda_round(Session& session, cuda_model& model, const bytes& first)
-        : session_(session), model_(model), next_(first.begin(), first.end()),
-          logits_(first.size() * tiny_dsa::n_bytes), selected_(selection_size()),
+    /// k_max: queries a request, K_max; 0: one each, and nothing is speculated. The graph refers to
+    /// both the session and the model.
+    cuda_round(Session& session, cuda_model& model, int k_max = 0)
+        : session_(session), model_(model), k_max_(k_max), tokens_(n_queries()), next_(n_queries()),
+          logits_(n_queries() * tiny_dsa::n_bytes),
+          features_(k_max > 0 ? n_queries() * tiny_dsa::feature_width : 0),
+          widths_(n_requests()), accepted_(n_requests()), selected_(selection_size()),
           at_(selection_size()) {}
     ~cuda_round() {
         if (graph_) cudaGraphExecDestroy(graph_);
@@ -44,27 +51,49 @@ public:
     template <class Originals>
     void check_rows(const Originals& originals, const cuda_row_counts& counts) {
         for (int p = 0; p < tiny_dsa::n_producers; ++p)
-            checks_.push_back(check_of(originals, counts, p));
+            checks_.push_back(check_of(originals, counts, p)); // round and new_rows: as it is captured
     }
 
     /// Processes the bytes and replaces them by those that follow. logits: [n_requests][256].
     void run(std::span<std::uint8_t> next, std::span<float> logits) {
-        if (!graph_) capture();
-        dhisparse::cuda_check(cudaGraphLaunch(graph_, session_.machine.stream), "a round's graph");
+        std::copy(next.begin(), next.end(), tokens_.begin());
+        launch();
         session_.end_round();
         std::copy(next_.begin(), next_.end(), next.begin());
         std::copy(logits_.begin(), logits_.end(), logits.begin());
     }
 
-private:
-    template <class T>
-    using array = cuda_machine::array<T>;
+    /// One speculative round, as host_verifier::verify; the accepted prefix is committed, too.
+    void verify(std::span<const tiny_dsa::token> tokens, const array<std::int32_t>& widths,
+                union_counts& unions, std::span<float> logits, std::span<float> features) {
+        std::transform(tokens.begin(), tokens.end(), tokens_.begin(),
+                       [](const tiny_dsa::token& token) { return token.byte; });
+        std::copy(widths.begin(), widths.end(), widths_.begin());
+        launch();
+        session_.machine.wait();
+        std::copy_n(logits_.begin(), logits.size(), logits.begin());
+        std::copy_n(features_.begin(), features.size(), features.begin());
+        count_unions(widths, unions);
+    }
+    /// Throws dhisparse::error where the device has accepted other prefixes.
+    void commit(const array<std::int32_t>& widths, const array<std::int32_t>& accepted) {
+        dh::require<dh::error>(accepted == accepted_, "the device has accepted other prefixes");
+        session_.end_round(widths, accepted);
+    }
 
-    std::int64_t selection_size() const {
-        return std::int64_t{tiny_dsa::n_producers} * session_.n_requests() * tiny_dsa::top_k;
+private:
+    std::size_t n_requests() const { return static_cast<std::size_t>(session_.n_requests()); }
+    std::size_t n_queries() const {
+        return n_requests() * static_cast<std::size_t>(std::max(1, k_max_));
     }
     std::int64_t of_producer(int p) const {
-        return std::int64_t{p} * session_.n_requests() * tiny_dsa::top_k;
+        return p * static_cast<std::int64_t>(n_queries()) * tiny_dsa::top_k;
+    }
+    std::int64_t selection_size() const { return of_producer(tiny_dsa::n_producers); }
+
+    void launch() {
+        if (!graph_) capture();
+        dhisparse::cuda_check(cudaGraphLaunch(graph_, session_.machine.stream), "a round's graph");
     }
 
     void capture() {
@@ -83,15 +112,18 @@ private:
     void enqueue() {
         auto& kv = session_.kv();
         const auto stream = session_.machine.stream;
-        const auto round = kv.append(stream, session_.batch());
+        const auto round =
+            kv.append(stream, k_max_ > 0 ? session_.batch(widths_) : session_.batch());
         const auto resolve = [&](int p) {
             constexpr int k = tiny_dsa::top_k;
             kv.resolve(stream, round, kv.shape().announcements[static_cast<std::size_t>(p)],
                        {selected_.data() + of_producer(p), k, k},
                        {at_.data() + of_producer(p), k, k});
         };
-        model_.forward(stream, history_of(round), {resolve, [&](int p) { check(p); }});
-        kv.commit(stream, round);
+        model_.forward(stream, history_of(round), {resolve, [&](int p) { check(p, round); }});
+        if (k_max_ == 0) return kv.commit(stream, round);
+        launch_accept(round, tokens_.data(), next_.data(), accepted_.data(), stream);
+        kv.commit(stream, round, accepted_.data());
     }
 
     cuda_history history_of(const dh::round_ref& round) {
@@ -105,8 +137,10 @@ private:
         history.round = round;
         history.selected = selected_.data();
         history.at = at_.data();
+        history.tokens = tokens_.data();
         history.next = next_.data();
         history.logits = logits_.data();
+        history.features = k_max_ > 0 ? features_.data() : nullptr;
         return history;
     }
 
@@ -128,18 +162,37 @@ private:
         return out;
     }
 
-    void check(int p) {
+    void check(int p, const dh::round_ref& round) {
         if (checks_.empty()) return;
-        launch_check_rows(checks_[static_cast<std::size_t>(p)], session_.n_requests(),
-                          session_.machine.stream);
+        auto& it = checks_[static_cast<std::size_t>(p)];
+        it.round = round;
+        it.new_rows = round.group_locations(p);
+        launch_check_rows(it, session_.machine.stream);
+    }
+
+    /// What the queries of each request have selected together.
+    void count_unions(const array<std::int32_t>& widths, union_counts& unions) {
+        constexpr auto k = static_cast<std::size_t>(tiny_dsa::top_k);
+        std::vector<std::int32_t> selected(n_queries() * k);
+        for (int p = 0; p < tiny_dsa::n_producers; ++p) {
+            session_.machine.read(selected_.data() + of_producer(p), std::span(selected));
+            auto rest = std::span<const std::int32_t>(selected);
+            for (const auto width : widths) {
+                const auto n = static_cast<std::size_t>(width) * k;
+                if (n > 0) unions.add(rest.first(n));
+                rest = rest.subspan(n);
+            }
+        }
     }
 
     Session& session_;
     cuda_model& model_;
-    array<std::uint8_t> next_;             // [n_requests] the host reads them between rounds
-    array<float> logits_;                  // [n_requests][256]
-    device_array<std::int32_t> selected_;  // [n_producers][n_requests][256]
-    device_array<dhisparse::location> at_; // [n_producers][n_requests][256]
+    const int k_max_;
+    array<std::uint8_t> tokens_, next_;      // [n_queries] the host writes and reads them between rounds
+    array<float> logits_, features_;         // [n_queries][256], [n_queries][768]
+    array<std::int32_t> widths_, accepted_;  // [n_requests]
+    device_array<std::int32_t> selected_;  // [n_producers][n_queries][256]
+    device_array<dhisparse::location> at_; // [n_producers][n_queries][256]
     std::vector<check_params> checks_;     // [n_producers], or none
     cudaGraphExec_t graph_ = nullptr;
 };

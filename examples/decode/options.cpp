@@ -175,7 +175,6 @@ void convert_rounds(const texts& t, options& o) {
     if (!t.schedule.empty() && t.schedule != "fixed" && t.schedule != "confidence")
         refuse("--schedule", t.schedule, "fixed, confidence");
     o.how_many = t.schedule == "confidence" ? proposals::confidence : proposals::fixed;
-    if (t.backend == "cuda") refuse("--speculate", t.speculate, "only with --backend host");
 }
 
 void convert(const texts& t, options& o) {

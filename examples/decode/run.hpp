@@ -48,14 +48,17 @@ inline schedule schedule_of(const options& o) {
     if (o.how_many == proposals::confidence) return confident_prefix{least};
     return fixed_block;
 }
+/// Positions behind a prompt of n that rounds append to, proposals included.
+inline int appended(const options& o, int n) {
+    return std::min(o.tokens + o.k_max.value_or(1) - 1, tiny_dsa::max_positions - n);
+}
 inline void not_shown(std::span<const std::uint8_t>) {}
 
 /// As run() for --speculate: the same, but the second decode is in speculative rounds.
 template <class Machine, class Policies>
 outcome run_speculative(const options& o, std::span<const bytes> prompts, tiny_dsa::model& model) {
     const auto n = static_cast<int>(prompts[0].size());
-    const int proposed_behind = std::min(o.tokens + *o.k_max - 1, tiny_dsa::max_positions - n);
-    const dh::demand each{n, o.tokens}, with_proposals{n, proposed_behind};
+    const dh::demand each{n, o.tokens}, with_proposals{n, appended(o, n)};
     session<Machine, Policies> tiered(tiered_config(o, with_proposals), with_proposals);
     session<Machine, dh::default_policies> resident(resident_config(o.requests, each), each);
     block_drafting drafting(tiny_dsa::drafter::load(o.model_dir, model), o.requests, *o.k_max,
@@ -71,7 +74,8 @@ outcome run_speculative(const options& o, std::span<const bytes> prompts, tiny_d
         return resident.row(layer, map.at(layer, request, position));
     });
     if (!o.json) show_start(prompts[0]);
-    speculative_decoder decoder(tiered, model, drafting, o.verify ? &check : nullptr);
+    host_verifier verifier(tiered, model, o.verify ? &check : nullptr);
+    speculative_decoder decoder(tiered, verifier, drafting);
     const auto got = decoder.decode(first, o.tokens, shown(o));
     auto out = outcome_of(o, n, expected, got, {check.n_wrong(), check.n_verified()});
     out.speculated = decoder.counts();

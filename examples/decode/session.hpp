@@ -74,6 +74,11 @@ public:
     /// One new position of each request, as the step path reads it.
     dh::batch_ref batch() const { return {batch_.data(), nullptr, n_requests()}; }
 
+    /// The same for widths[r] new positions of request r; none for 0.
+    dh::batch_ref batch(const array<std::int32_t>& widths) const {
+        return {batch_.data(), widths.data(), n_requests()};
+    }
+
     /// Locations for one new position of each request.
     dh::round_ref append() {
         for (int r = 0; r < n_requests(); ++r)
@@ -84,7 +89,7 @@ public:
     dh::round_ref append(const array<std::int32_t>& widths) {
         for (int r = 0; r < n_requests(); ++r)
             cover(r, position(r) + widths.data()[r]);
-        return kv_.append(machine.stream, {batch_.data(), widths.data(), n_requests()});
+        return kv_.append(machine.stream, batch(widths));
     }
 
     /// The round's rows become history, and the ledger has its turn.
@@ -96,10 +101,7 @@ public:
     void commit(const dh::round_ref& round, const array<std::int32_t>& widths,
                 const array<std::int32_t>& accepted) {
         kv_.commit(machine.stream, round, accepted.data());
-        machine.wait();
-        for (std::size_t r = 0; r < reports_.size(); ++r)
-            if (widths.data()[r] > 0) reports_[r].frontier += accepted.data()[r] + 1;
-        advance();
+        end_round(widths, accepted);
     }
 
     /// A round has been given to the stream, its commit too: waits for it, and lets the ledger have
@@ -108,6 +110,12 @@ public:
         machine.wait();
         for (auto& report : reports_)
             ++report.frontier;
+        advance();
+    }
+    void end_round(const array<std::int32_t>& widths, const array<std::int32_t>& accepted) {
+        machine.wait();
+        for (std::size_t r = 0; r < reports_.size(); ++r)
+            if (widths.data()[r] > 0) reports_[r].frontier += accepted.data()[r] + 1;
         advance();
     }
 

@@ -20,15 +20,39 @@ struct round_seen {
     int accepted = 0;
 };
 
+/// The target's pass over a round's queries on the CPU.
 template <class Session>
+class host_verifier {
+public:
+    /// check: null, or what sees every row that attention reads.
+    host_verifier(Session& session, tiny_dsa::model& model, row_check* check)
+        : model_(model), store_(session, check) {}
+
+    /// tokens: widths[r] of request r, for r = 0, 1, …; logits: [n_tokens][256]; features:
+    /// [n_tokens][768]; unions: counts what they select.
+    template <class Widths>
+    void verify(std::span<const tiny_dsa::token> tokens, const Widths& widths,
+                union_counts& unions, std::span<float> logits, std::span<float> features) {
+        store_.begin(tokens, widths, &unions);
+        model_.forward(tokens, store_, {.logits = logits, .features = features});
+    }
+    template <class Widths>
+    void commit(const Widths& widths, const Widths& accepted) {
+        store_.end(widths, accepted);
+    }
+
+private:
+    tiny_dsa::model& model_;
+    round_store<Session> store_;
+};
+
+template <class Session, class Verifier>
 class speculative_decoder {
 public:
-    /// check: null, or what sees every row that attention reads. seen: called for each request and
-    /// round, before the commit; may be empty.
-    speculative_decoder(Session& session, tiny_dsa::model& model, block_drafting& drafting,
-                        row_check* check, std::function<void(const round_seen&)> seen = {})
-        : session_(session), model_(model), drafting_(drafting), store_(session, check),
-          seen_(std::move(seen)) {}
+    /// seen: called for each request and round, before the ledger's turn; may be empty.
+    speculative_decoder(Session& session, Verifier& verifier, block_drafting& drafting,
+                        std::function<void(const round_seen&)> seen = {})
+        : session_(session), verifier_(verifier), drafting_(drafting), seen_(std::move(seen)) {}
 
     /// As decode_bytes: bytes behind the last wanted one are cut, and requests that have theirs wait
     /// for the others with K_r = 0. produced(bytes): of the first request, as they become known.
@@ -85,8 +109,7 @@ private:
     void verify() {
         logits_.resize(tokens_.size() * tiny_dsa::n_bytes);
         features_.resize(tokens_.size() * tiny_dsa::feature_width);
-        store_.begin(tokens_, widths_, &counts_.unions);
-        model_.forward(tokens_, store_, {.logits = logits_, .features = features_});
+        verifier_.verify(tokens_, widths_, counts_.unions, logits_, features_);
         drafting_.extend(tokens_, features_);
     }
 
@@ -99,7 +122,7 @@ private:
             if (k > 0) accept_request(r, first, k, produced);
             first += k;
         }
-        store_.end(widths_, accepted_);
+        verifier_.commit(widths_, accepted_);
     }
 
     template <class Produced>
@@ -137,28 +160,17 @@ private:
         return std::span(all).subspan(i * tiny_dsa::n_bytes, tiny_dsa::n_bytes);
     }
 
-    /// What is 0 where the library has no staging.
     void sum_up() {
-        const auto staging = [](const auto& layout) -> std::int64_t {
-            if constexpr (requires { layout.staging_bytes(); }) return layout.staging_bytes();
-            return 0;
-        };
-        const auto rows = [](const auto& tally, auto& to) {
-            if constexpr (requires { tally.staged_rows; }) {
-                to.staged = static_cast<std::int64_t>(tally.staged_rows);
-                to.promoted = static_cast<std::int64_t>(tally.promoted_rows);
-            }
-        };
-        rows(out_.counts, counts_);
-        counts_.staging_bytes = staging(session_.kv().layout());
+        counts_.staged = static_cast<std::int64_t>(out_.counts.staged_rows);
+        counts_.promoted = static_cast<std::int64_t>(out_.counts.promoted_rows);
+        counts_.staging_bytes = session_.kv().layout().staging_bytes();
         counts_.ring_rows = drafting_.ring().rows();
         counts_.ring_bytes = drafting_.ring().bytes();
     }
 
     Session& session_;
-    tiny_dsa::model& model_;
+    Verifier& verifier_;
     block_drafting& drafting_;
-    round_store<Session> store_;
     std::function<void(const round_seen&)> seen_;
     speculation counts_;
     decoded out_;

@@ -1,15 +1,9 @@
 #include "options.hpp"
 
-#include <dhisparse/layout/presets.hpp>
-#include <dhisparse/layout/shape_json.hpp>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include "command_line.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
 
 namespace plan_program {
 namespace {
@@ -33,37 +27,10 @@ struct texts {
     std::string model, context, hot_rows, page, row_bytes, drafter, k_max, slots, hbm, weights, host, tpot, miss_rate;
 };
 
-[[noreturn]] void refuse(const char* name, const std::string& value, const std::string& permitted) {
-    throw dh::invalid_argument(fmt::format("{} is {}, permitted: {}", name, value, permitted));
-}
-
-template <class T>
-T number(const char* name, const std::string& text, T low, T high) {
-    T value{};
-    const auto* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ec != std::errc{} || read.ptr != end || !(value >= low && value <= high))
-        refuse(name, text, fmt::format("{} to {}", low, high));
-    return value;
-}
-
-constexpr double most_gib = 1 << 24;
-
-std::int64_t bytes_of(const char* name, const std::string& gib) {
-    return static_cast<std::int64_t>(std::llround(number<double>(name, gib, 0, most_gib) * static_cast<double>(dh::GiB)));
-}
-
-dh::model_shape shape_of(const std::string& model) {
-    const auto names = dh::preset::names();
-    if (std::find(names.begin(), names.end(), model) != names.end()) return dh::preset::named(model);
-    std::string permitted = "a JSON file";
-    for (const auto& name : names) permitted += ", " + name;
-    if (!std::filesystem::exists(model)) refuse("--model", model, permitted);
-    return dh::load_shape(model);
-}
+using program::bytes_of, program::number, program::refuse;
 
 void read_shape(const texts& t, dh::plan::request& asked) {
-    asked.shape = shape_of(t.model);
+    asked.shape = program::shape_of(t.model);
     if (!t.row_bytes.empty())
         asked.shape = dh::plan::with_row_bytes(asked.shape, number<std::int64_t>("--row-bytes", t.row_bytes, 1, INT32_MAX));
     if (!t.page.empty()) asked.shape = dh::plan::with_page_positions(asked.shape, number<int>("--page", t.page, 1, 1 << 24));
@@ -139,13 +106,7 @@ options parse_options(int argc, const char* const* argv) {
     texts t;
     CLI::App app("", "dhisparse-plan");
     describe(app, t, o);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        throw help_wanted(app.help());
-    } catch (const CLI::ParseError& e) {
-        throw dh::invalid_argument(fmt::format("{} (see --help)", e.what()));
-    }
+    program::parse(app, argc, argv);
     read_shape(t, o.asked);
     read_drafter(t, o.asked);
     read_memory(t, o.asked);

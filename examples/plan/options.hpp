@@ -3,7 +3,6 @@
 
 #include <dhisparse/plan/planner.hpp>
 
-#include <stdexcept>
 #include <string>
 
 namespace plan_program {
@@ -14,12 +13,7 @@ struct options {
     bool json = false;
 };
 
-/// --help was given; what() is the text.
-struct help_wanted : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-/// Throws dhisparse::invalid_argument in one line: the option, its value and what is permitted; and help_wanted.
+/// Throws dhisparse::invalid_argument in one line: the option, its value and what is permitted; and program::help_wanted.
 options parse_options(int argc, const char* const* argv);
 
 } // namespace plan_program

@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include "program.hpp"
+
 #include <fmt/format.h>
 
 #include <set>
@@ -13,16 +15,6 @@ using dh::plan::deployment;
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(dh::GiB); }
 double ratio(const deployment& d) { return static_cast<double>(d.session.resident()) / static_cast<double>(d.session.required()); }
 std::string or_null(const std::optional<std::int64_t>& value) { return value ? fmt::format("{}", *value) : "null"; }
-
-/// A text as JSON.
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c < ' ' || c > '~' ? '?' : c;
-    }
-    return out + '"';
-}
 
 /// Lines of a table: what, bytes, GiB, share of a whole.
 struct table {
@@ -135,7 +127,7 @@ std::string json_text(const deployment& d) {
     const auto add = [&](const char* key, const std::string& value) { out += fmt::format("{}\"{}\":{}", out.empty() ? "{" : ",", key, value); };
     const auto add_gib = [&](const char* key, std::int64_t bytes) { add(key, fmt::format("{}", gib(bytes))); };
     const auto& s = d.session;
-    add("model", quoted(d.asked.shape.name));
+    add("model", program::quoted(d.asked.shape.name));
     add("context", fmt::format("{}", d.asked.context));
     add("k_max", fmt::format("{}", d.asked.k_max()));
     add_gib("resident_gib", s.resident());
@@ -153,7 +145,7 @@ std::string json_text(const deployment& d) {
     add_gib("metadata_gib", d.allocated.metadata);
     add_gib("padding_gib", d.allocated.padding());
     add_gib("index_padding_gib", d.allocated.index_padding);
-    add("layout", quoted(d.allocated.layout));
+    add("layout", program::quoted(d.allocated.layout));
     add("sessions_hbm_allocated", or_null(d.sessions_hbm_allocated));
     add("sessions_resident", or_null(d.sessions_resident));
     add("break_even_sessions", or_null(d.break_even));
@@ -173,7 +165,5 @@ std::string json_text(const deployment& d) {
     add("width_schedule", "[" + schedule + "]");
     return out + "}";
 }
-
-std::string json_error(const std::string& message) { return fmt::format("{{\"error\":{}}}", quoted(message)); }
 
 } // namespace plan_program

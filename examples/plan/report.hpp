@@ -10,8 +10,6 @@ namespace plan_program {
 std::string table_text(const dhisparse::plan::deployment& d);
 /// One line.
 std::string json_text(const dhisparse::plan::deployment& d);
-/// One line.
-std::string json_error(const std::string& message);
 /// Bytes a session over context length, and sessions over context length for this and every preset's shape.
 std::string plot_text(const dhisparse::plan::deployment& d);
 

@@ -1,17 +1,12 @@
 #include "options.hpp"
 
-#include <dhisparse/layout/presets.hpp>
-#include <dhisparse/layout/shape_json.hpp>
+#include "command_line.hpp"
+
 #include <dhisparse/plan/planner.hpp>
 
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <deque>
-#include <filesystem>
 
 namespace replay {
 namespace {
@@ -34,26 +29,11 @@ constexpr const char* notes =
 /// As typed: ranges are checked here, so that one message fits them all.
 struct texts {
     std::string mode, model = "glm-5.3", pool = "90", host = "4000", row_bytes, hot_rows, slots = "256", k = "1", acceptance, widths, speed = "1", context_scale = "1";
-    std::string service, requests = "2000", context, output, seed = "1", refill = "2", backup = "0", tail = "0", import = "0", keep = "64";
+    std::string metadata, service, requests = "2000", context, output, seed = "1", refill = "2", backup = "0", tail = "0", import = "0", keep = "64";
     std::deque<std::string> costs; // as cost_fields()
 };
 
-[[noreturn]] void refuse(const char* name, const std::string& value, const std::string& permitted) {
-    throw dh::invalid_argument(fmt::format("{} is {}, permitted: {}", name, value, permitted));
-}
-
-template <class T>
-T number(const char* name, const std::string& text, T low, T high) {
-    T value{};
-    const auto* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ec != std::errc{} || read.ptr != end || !(value >= low && value <= high)) refuse(name, text, fmt::format("{} to {}", low, high));
-    return value;
-}
-
-std::int64_t bytes_of(const char* name, const std::string& gib) {
-    return std::llround(number<double>(name, gib, 0x1p-20, 1 << 24) * static_cast<double>(dh::GiB));
-}
+using program::bytes_of, program::number, program::refuse;
 
 template <class Range, class Name>
 std::string listed(const Range& range, Name name) {
@@ -62,19 +42,13 @@ std::string listed(const Range& range, Name name) {
     return out;
 }
 
-dh::model_shape shape_of(const std::string& model) {
-    const auto names = dh::preset::names();
-    if (std::find(names.begin(), names.end(), model) != names.end()) return dh::preset::named(model);
-    if (!std::filesystem::exists(model)) refuse("--model", model, "a JSON file, " + listed(names, [](const auto& n) { return n; }));
-    return dh::load_shape(model);
-}
-
 void read_model(const texts& t, setup& with) {
-    with.shape = shape_of(t.model);
+    with.shape = program::shape_of(t.model);
     if (!t.row_bytes.empty()) with.shape = dh::plan::with_row_bytes(with.shape, number<std::int64_t>("--row-bytes", t.row_bytes, 1, INT32_MAX));
     dh::validate(with.shape);
-    with.pool_bytes = bytes_of("--pool-gib", t.pool);
-    with.host_bytes = bytes_of("--host-gib", t.host);
+    with.pool_bytes = bytes_of("--pool-gib", t.pool, 0x1p-20);
+    with.host_bytes = bytes_of("--host-gib", t.host, 0x1p-20);
+    if (!t.metadata.empty()) with.metadata_bytes = bytes_of("--metadata-gib", t.metadata, 0x1p-20);
     with.hot_rows = t.hot_rows.empty() ? dh::plan::default_hot_rows(with.shape) : number<std::int64_t>("--hot-rows", t.hot_rows, 1, 65'534);
     const auto p = with.shape.page_positions;
     if (with.hot_rows % p != 0) refuse("--hot-rows", t.hot_rows, fmt::format("multiples of {} (a page's positions)", p));
@@ -145,6 +119,7 @@ void describe(CLI::App& app, texts& t, options& o) {
     add("--row-bytes", t.row_bytes, "D", "Bytes of every source's rows, in place of the shape's");
     add("--pool-gib", t.pool, "X", "GPU pages [90]");
     add("--host-gib", t.host, "X", "Host pages [4000]");
+    add("--metadata-gib", t.metadata, "X", "Maps and hot indexes, beside the pool [1.6 % of it, or one long request's]");
     add("--hot-rows", t.hot_rows, "B", "Hot rows a session and group, whole pages [4096]");
     add("--slots", t.slots, "N", "Sessions at most [256]");
     add("--speculate", t.k, "K", fmt::format("Queries a round [1: plain decoding]; schedule: the published one; online: chosen by round; both at most {}", widest));
@@ -179,13 +154,7 @@ options parse_options(int argc, const char* const* argv) {
     texts t;
     CLI::App app("", "dhisparse-replay");
     describe(app, t, o);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        throw help_wanted(app.help());
-    } catch (const CLI::ParseError& e) {
-        throw dh::invalid_argument(fmt::format("{} (see --help)", e.what()));
-    }
+    program::parse(app, argc, argv);
     for (std::size_t i = 0; i < t.costs.size(); ++i)
         if (const auto& field = cost_fields()[i]; !t.costs[i].empty()) o.with.cost.*field.value = number<double>(field.option, t.costs[i], field.low, field.high);
     read_modes(t, o);

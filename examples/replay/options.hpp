@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,12 +22,7 @@ struct options {
     bool json = false;
 };
 
-/// --help was given; what() is the text.
-struct help_wanted : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-/// Throws dhisparse::invalid_argument in one line: the option, its value and what is permitted; and help_wanted.
+/// Throws dhisparse::invalid_argument in one line: the option, its value and what is permitted; and program::help_wanted.
 options parse_options(int argc, const char* const* argv);
 
 std::unique_ptr<trace_source> open(const options& o);

@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include "program.hpp"
+
 #include <dhisparse/metrics/plot.hpp>
 
 #include <fmt/format.h>
@@ -10,16 +12,6 @@ namespace replay {
 namespace {
 
 namespace dh = dhisparse;
-
-/// A text as JSON.
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c < ' ' || c > '~' ? '?' : c;
-    }
-    return out + '"';
-}
 
 struct line {
     const char* what;
@@ -130,11 +122,9 @@ std::string table_text(const options& o, const std::vector<outcome>& found) {
 std::string json_text(const outcome& o) {
     return fmt::format("{{\"mode\":{},\"requests\":{},\"finished\":{},\"lost_rows\":{},\"max_concurrent\":{},\"mean_concurrent\":{},\"wait_p50_s\":{},"
                        "\"wait_p95_s\":{},\"tokens_per_s\":{},\"tpot_p50_ms\":{},\"reclaims\":{},\"reclaimed_pages\":{},\"refilled_pages\":{},\"budget_violations\":{}}}",
-                       quoted(o.mode), o.requests, o.finished, o.lost_rows, o.max_concurrent, o.mean_concurrent(), o.waits_s.at(0.5), o.waits_s.at(0.95),
+                       program::quoted(o.mode), o.requests, o.finished, o.lost_rows, o.max_concurrent, o.mean_concurrent(), o.waits_s.at(0.5), o.waits_s.at(0.95),
                        o.tokens_per_s(), o.tpot_ms.at(0.5), o.reclaims, o.reclaimed_pages, o.refilled_pages, o.budget_violations);
 }
-
-std::string json_error(const std::string& message) { return fmt::format("{{\"error\":{}}}", quoted(message)); }
 
 std::string plot_text(const std::vector<outcome>& found) {
     std::vector<dh::plot_panel> panels;

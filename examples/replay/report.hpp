@@ -16,8 +16,6 @@ std::string trace_name(const options& o);
 std::string table_text(const options& o, const std::vector<outcome>& found);
 /// One line.
 std::string json_text(const outcome& found);
-/// One line.
-std::string json_error(const std::string& message);
 /// Pages by class over time, and sessions over time, of each mode.
 std::string plot_text(const std::vector<outcome>& found);
 

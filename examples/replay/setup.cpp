@@ -35,10 +35,12 @@ dh::page_layout setup::layout() const {
     return dh::page_layout::make<dh::page_major>(shape, {pages, hot_pages, k});
 }
 
-/// 1.6 % of the pool for maps and hot indexes, as a hierarchy takes; more where that holds fewer than one long request.
+/// Unless said, 1.6 % of the pool for maps and hot indexes, as a hierarchy takes; more where that holds fewer than one long request.
 dh::slot_table_layout setup::tables(const dh::page_layout& layout) const {
+    if (metadata_bytes > 0) return dh::slot_table_layout::make<dh::dense>(layout, slots, metadata_bytes);
     const auto of = dh::slot_table_layout::make<dh::dense>(layout, slots, 0);
-    const auto longest = of.run_bytes(of.pages_for(std::min<std::int64_t>(layout.limits().n_pages * shape.page_positions, 1 << 20)));
+    const auto pages = std::max<std::int64_t>(layout.limits().n_pages, host_pages(layout));
+    const auto longest = of.run_bytes(of.pages_for(std::min<std::int64_t>(pages * shape.page_positions, 1 << 20)));
     return dh::slot_table_layout::make<dh::dense>(layout, slots, std::max(pool_bytes / 1000 * 16, longest));
 }
 

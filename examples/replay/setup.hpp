@@ -28,6 +28,7 @@ struct setup {
     dhisparse::model_shape shape = {};
     std::int64_t pool_bytes = 0;    // pages, and what speculation takes of all slots
     std::int64_t host_bytes = 0;
+    std::int64_t metadata_bytes = 0; // of maps and hot indexes; 0: as a hierarchy takes
     std::int64_t hot_rows = 0; // of a session and group, whole pages
     std::int32_t slots = 1;
     width_choice width = width_choice::fixed;

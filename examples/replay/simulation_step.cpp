@@ -79,7 +79,7 @@ void simulation::step(const std::vector<session*>& now) {
 
 /// 0 seconds: no step runs, and the clock goes to what comes next.
 void simulation::pass(double seconds) {
-    if (seconds == 0 && !active_) {
+    if (seconds == 0 && !active_ && !done()) {
         seconds = link_.next_s();
         if (next_ && next_->at_s > clock_s_) seconds = std::min(seconds, next_->at_s - clock_s_);
         if (!std::isfinite(seconds) && queue_.n_waiting() > 0 && prefixes_.drop_oldest()) seconds = 0;

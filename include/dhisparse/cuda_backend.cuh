@@ -29,8 +29,8 @@ struct cuda_backend {
         using promoter = dhisparse::promoter<index, typename Policies::promotion>;
 
         step_path(const page_layout& layout, const slot_table_layout& tables, std::int32_t max_requests, std::byte* slab, std::byte* host, std::byte* table_memory)
-            : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests), max_queries_(max_requests * layout.limits().k_max),
-              numbers_(3 * std::int64_t{max_requests} + 1 + (2 + layout.n_groups() + layout.index().n_sources) * std::int64_t{max_queries_}), seen_(tables.n_slots()), records_(max_requests), news_(std::int64_t{max_requests} * max_cluster), leaders_(std::int64_t{max_requests} * max_cluster),
+            : groups_(layout.groups()), lanes_(layout.lanes()), group_tables_(tables.groups()), max_requests_(max_requests),
+              arrays_{max_requests, max_requests * layout.limits().k_max, layout.n_groups(), layout.index().n_sources}, numbers_(arrays_.size()), seen_(tables.n_slots()), records_(max_requests), news_(std::int64_t{max_requests} * max_cluster), leaders_(std::int64_t{max_requests} * max_cluster),
               counts_(tally_shards), snapshot_(1), done_(1), next_(max_requests) {
             cuda_check(cudaGetDevice(&device_), "cudaGetDevice");
             cuda_check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "processors");
@@ -170,20 +170,9 @@ struct cuda_backend {
             return tune_resolve(requests, std::int64_t{queries} * k, host_groups_[static_cast<std::size_t>(g)].host_row_bytes, processors_);
         }
         round_ref round_of(const batch_ref& batch) const {
-            round_ref out;
-            out.records = records_.data();
-            auto* at = numbers_.data();
-            const auto take = [&](std::int64_t n) { return std::exchange(at, at + n); };
-            out.slots = take(max_requests_);
-            out.frontiers = take(max_requests_);
-            out.first_query = take(max_requests_ + 1);
-            out.query_slots = take(max_queries_);
-            out.query_positions = take(max_queries_);
-            out.locations = take(std::int64_t{step_.tiers.n_groups} * max_queries_);
-            out.index_blocks = at;
+            auto out = arrays_.at(records_.data(), numbers_.data());
             out.n_requests = batch.n_requests;
             out.n_queries = batch.widths ? batch.n_requests * step_.k_max : batch.n_requests; // an upper bound: widths are on the device
-            out.max_queries = max_queries_;
             out.one_query = batch.widths == nullptr;
             out.of = batch.of;
             return out;
@@ -244,7 +233,8 @@ struct cuda_backend {
         array_of<group_placement> groups_;
         array_of<source_placement> lanes_;
         array_of<group_tables> group_tables_;
-        std::int32_t max_requests_, max_queries_;
+        std::int32_t max_requests_;
+        round_layout arrays_;
         array_of<std::int32_t> numbers_, seen_, block_first_, block_step_;
         array_of<slot_record> records_; // [max_requests] the round's
         array_of<block_news> news_;     // [max_requests][max_cluster]

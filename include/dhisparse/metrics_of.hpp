@@ -15,6 +15,8 @@ inline void add_metrics(metric_list& to, const tally& counts) {
     to.counter("rows_total", help, counts.host, {{"found", "host"}});
     to.counter("host_rows_total", "Group rows brought from the host tier", counts.host_rows);
     to.counter("host_bytes_total", "Bytes of them, all lanes", counts.host_bytes);
+    to.counter("staged_rows_total", "Of those, rows that no hot entry could take", counts.staged_rows);
+    to.counter("promoted_rows_total", "Of those, rows that took one when they were released", counts.promoted_rows);
     to.counter("backed_up_rows_total", "Group rows copied to the host tier by commits", counts.backed_up_rows);
     for (int v = 0; v < n_violations; ++v)
         to.counter("violations_total", "Broken preconditions", counts.violations[v], {{"what", name_of(static_cast<violation>(v))}});

@@ -205,6 +205,8 @@ private:
         REQUIRE(same(round.first_query, device_round_.first_query, round.n_requests + 1) == -1);
         REQUIRE(same(round.query_slots, device_round_.query_slots, round.n_queries) == -1);
         REQUIRE(same(round.query_positions, device_round_.query_positions, round.n_queries) == -1);
+        const std::vector<std::int32_t> nobody(static_cast<std::size_t>(device_round_.n_queries - round.n_queries), -1);
+        for (const auto* of : {device_round_.query_slots, device_round_.query_positions, device_round_.locations}) REQUIRE(same(nobody.data(), of + round.n_queries, device_round_.n_queries - round.n_queries) == -1);
         for (int g = 0; g < host.layout().n_groups(); ++g) REQUIRE(same(round.group_locations(g), device_round_.group_locations(g), round.n_queries) == -1);
         for (int i = 0; i < host.layout().index().n_sources; ++i) REQUIRE(same(round.source_blocks(i), device_round_.source_blocks(i), round.n_queries) == -1);
         REQUIRE(same(memory_.host_locations.data(), memory_.locations.data(), memory_.locations.size()) == -1);

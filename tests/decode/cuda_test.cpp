@@ -57,3 +57,16 @@ TEST_CASE("both backends count the same, whatever the memory and the batch", "[d
     for (const std::string length : {"1", "63", "64", "65", "250"})
         check_same({"--length", length, "--tokens", "10", "--hot-rows", "256", "--verify"});
 }
+
+TEST_CASE("ST-07 speculative rounds on the device are those on the host, each one graph, the first one captured without a warm-up", "[decode][gpu]") {
+    if (!has_cuda()) return;
+    for (const std::string k : {"1", "4", "8"}) {
+        const auto got = check_same(short_prompt({"--tokens", "40", "--speculate", k, "--hot-rows", "512", "--resident", "none", "--verify"}));
+        CHECK(got.at("rows_verified") == got.at("selected"));
+        CHECK((got.at("staged") > 0) == (got.at("union_max") > 512));
+    }
+    check_same(short_prompt({"--tokens", "24", "--speculate", "8", "--schedule", "confidence", "--requests", "3", "--hot-rows", "256", "--verify"}));
+    const auto golden = golden_prompt(0);
+    const auto got = check_same(golden.arguments({"--speculate", "8", "--hot-rows", "512", "--verify"}));
+    CHECK(bytes_of(got.at("text")) == golden.text);
+}

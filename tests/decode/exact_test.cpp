@@ -6,7 +6,7 @@ using namespace decode_test;
 
 namespace {
 
-constexpr int n_tokens = 24, row_bytes = 256, page_bytes = 10 * 64 * row_bytes;
+constexpr int n_short = 24, row_bytes = 256, page_bytes = 10 * 64 * row_bytes;
 
 /// What holds of every exact run with --verify whose prompt is longer than k.
 void check_counts(const json& got, int requests, int tokens) {
@@ -28,7 +28,7 @@ void check_counts(const json& got, int requests, int tokens) {
 }
 
 json run_short(const std::vector<std::string>& more) {
-    auto arguments = short_prompt({"--tokens", std::to_string(n_tokens), "--verify"});
+    auto arguments = short_prompt({"--tokens", std::to_string(n_short), "--verify"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_json(arguments);
 }
@@ -39,9 +39,9 @@ TEST_CASE("decoding is exact with any hot cache and any optional history", "[dec
     const std::string rows = GENERATE("256", "512", "1024");
     const std::string pages = GENERATE("none", "3", "all");
     const auto got = run_short({"--hot-rows", rows, "--resident", pages});
-    check_counts(got, 1, n_tokens);
+    check_counts(got, 1, n_short);
     CHECK(got.at("prompt_tokens") == 594);
-    const int index_pages = 1 + (594 + n_tokens > 640), prompt_pages = 10, tail_pages = 2;
+    const int index_pages = 1 + (594 + n_short > 640), prompt_pages = 10, tail_pages = 2;
     CHECK(got.at("resident_bytes") == (prompt_pages + index_pages) * page_bytes);
     const int required = std::stoi(rows) / 64 + tail_pages + index_pages;
     if (pages == "none") {
@@ -73,7 +73,7 @@ TEST_CASE("a larger hot cache misses less, and fifo more than lru", "[decode]") 
 TEST_CASE("several requests decode in one batch, each as when it is alone", "[decode]") {
     const std::string pages = GENERATE("none", "2");
     const auto three = run_short({"--hot-rows", "256", "--requests", "3", "--resident", pages});
-    check_counts(three, 3, n_tokens);
+    check_counts(three, 3, n_short);
     const auto alone = run_short({"--hot-rows", "256", "--resident", pages});
     CHECK(three.at("text") == alone.at("text"));
     CHECK(three.at("fast_bytes") == 3 * alone.at("fast_bytes").get<int>());

@@ -111,8 +111,6 @@ TEST_CASE("speculative rounds that can't be are refused", "[decode]") {
     check_refused({"--speculate", "8", "--schedule", "sometimes"},
                   "--schedule is sometimes, permitted: fixed, confidence");
     check_refused({"--schedule", "fixed"}, "--schedule is fixed, permitted: only with --speculate");
-    check_refused({"--speculate", "8", "--backend", "cuda"},
-                  "--speculate is 8, permitted: only with --backend host");
 }
 
 TEST_CASE("what is no option, or lacks its value, is refused", "[decode]") {

@@ -95,6 +95,16 @@ TEST_CASE("any K gives the bytes of plain decoding", "[decode]") {
     }
 }
 
+TEST_CASE("a union larger than the hot cache is staged, whatever B", "[decode]") {
+    for (const std::string hot_rows : {"256", "512", "1024"}) {
+        const auto got = speculate("8", short_prompt({"--tokens", "24", "--hot-rows", hot_rows, "--resident", "none"}));
+        check_counts(got, 8);
+        CHECK((number(got, "staged") > 0) == (number(got, "union_max") > std::stoi(hot_rows)));
+        CHECK(number(got, "promoted") <= number(got, "staged"));
+        CHECK(number(got, "staging_bytes") > 0);
+    }
+}
+
 TEST_CASE("requests accept different lengths, and the faster ones wait in the end", "[decode]") {
     const auto three = speculate("4", short_prompt({"--tokens", "40", "--requests", "3"}));
     check_counts(three, 4);
@@ -171,7 +181,8 @@ TEST_CASE("rounds of prompt 1 are the golden ones, proposal by proposal", "[deco
                                        [&](auto tokens, auto features) { drafting.fill(tokens, features); });
     decode::copy_history(resident, tiered);
     std::size_t i = 0;
-    decode::speculative_decoder decoder(tiered, model, drafting, nullptr, [&](const decode::round_seen& seen) {
+    decode::host_verifier verifier(tiered, model, nullptr);
+    decode::speculative_decoder decoder(tiered, verifier, drafting, [&](const decode::round_seen& seen) {
         REQUIRE(i < rounds.size());
         const auto& expected = rounds.at(i++);
         CHECK(seen.anchor.position == expected.at("position"));

@@ -12,8 +12,8 @@ using namespace decode;
 
 namespace {
 
-constexpr int n_prompt = 400, n_tokens = 3;
-constexpr dh::demand each{n_prompt, n_tokens};
+constexpr int n_prompt = 400, n_few = 3;
+constexpr dh::demand each{n_prompt, n_few};
 using host_session = session<host_machine, dh::default_policies>;
 
 dh::hierarchy_config config(std::int32_t pool_pages, std::int32_t host_pages) {
@@ -62,13 +62,13 @@ TEST_CASE("a wrong byte in the host tier is found", "[decode]") {
     if (spoiled >= 0) both.spoil(spoiled);
     const auto nothing = [](std::span<const std::uint8_t>) {};
     const auto expected =
-        decode_bytes(both.resident, both.model, both.first, n_tokens, nullptr, nothing);
-    const resident_map map(both.resident, n_prompt + n_tokens);
+        decode_bytes(both.resident, both.model, both.first, n_few, nullptr, nothing);
+    const resident_map map(both.resident, n_prompt + n_few);
     row_check check([&](int layer, int request, int t) {
         return both.resident.row(layer, map.at(layer, request, t));
     });
-    const auto got = decode_bytes(both.tiered, both.model, both.first, n_tokens, &check, nothing);
-    CHECK(check.n_verified() + check.n_wrong() == 4 * 256 * n_tokens);
+    const auto got = decode_bytes(both.tiered, both.model, both.first, n_few, &check, nothing);
+    CHECK(check.n_verified() + check.n_wrong() == 4 * 256 * n_few);
     CHECK((check.n_wrong() > 0) == (spoiled >= 0));
     CHECK(first_difference(expected, got, &check).empty() == (spoiled < 0));
     CHECK(first_difference(expected, got, nullptr).empty() == (spoiled < 0));

@@ -59,6 +59,24 @@ TEST_CASE("OB-03 OB-07 rows are counted by place and their sum is what was selec
     CHECK(pages("required") + pages("promised") + pages("optional") + pages("leaving") + pages("free") == 64);
 }
 
+TEST_CASE("rows that no hot entry could take are counted, and those that took one later", "[metrics]") {
+    auto config = plain_config();
+    config.k_max = 4; // a union of 4 · k rows, B = k entries
+    engine e(config);
+    const auto slot = e.start(40, 20);
+    e.it->reclaim(10);
+    for (int i = 0; i < 3; ++i) e.advance();
+    const auto round = e.append(slot, 3);
+    const std::vector<std::int32_t> rows{0, 3, 7, 9, 12, 17, 22, 31, 12, 17, 22, 31};
+    std::vector<dh::location> at(rows.size());
+    e.it->resolve(round, e.it->layout().shape().announcements[0], {rows.data(), 4, 4}, {at.data(), 4, 4});
+    const std::int32_t accepted = 0;
+    e.it->commit(round, &accepted);
+    CHECK(value_of(e.it->prometheus(), "dhisparse_host_rows_total") == 8);
+    CHECK(value_of(e.it->prometheus(), "dhisparse_staged_rows_total") == 4);
+    CHECK(value_of(e.it->prometheus(), "dhisparse_promoted_rows_total") == 4); // selected twice, the hot ones once
+}
+
 TEST_CASE("OB-06 pages that their own request lets go of are not counted as reclaimed", "[metrics]") {
     engine e(plain_config());
     const auto slot = e.start(40, 4);

@@ -4,11 +4,13 @@
 #include <dhisparse/plan/planner.hpp>
 
 #include "catch.hpp"
+#include "plan/printed.hpp"
 #include "refusal.hpp"
 
 #include <cstdio>
 
 using namespace dhisparse;
+using namespace dhisparse_test;
 using Catch::Matchers::ContainsSubstring;
 using dhisparse_test::refusal;
 
@@ -23,12 +25,6 @@ plan::request glm(bool speculates = false) {
     return asked;
 }
 
-/// As printed with so many decimals.
-std::string printed(double value, int decimals) {
-    char out[64];
-    std::snprintf(out, sizeof out, "%.*f", decimals, value);
-    return out;
-}
 std::string gib(std::int64_t bytes, int decimals) { return printed(static_cast<double>(bytes) / static_cast<double>(GiB), decimals); }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <dhisparse/metrics/plot.hpp>
 
 #include "catch.hpp"
+#include "plan/printed.hpp"
 #include "refusal.hpp"
 #include "run_program.hpp"
 
@@ -15,13 +16,6 @@ using namespace dhisparse_test;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-/// As printed with so many decimals.
-std::string printed(double value, int decimals) {
-    char out[64];
-    std::snprintf(out, sizeof out, "%.*f", decimals, value);
-    return out;
-}
 
 /// The end of the JSON value that begins at `at`: a text, a list without brackets in texts, or a word.
 std::size_t end_of_value(const std::string& text, std::size_t at) {

@@ -10,6 +10,7 @@
 using namespace dhisparse;
 using dhisparse_test::answer;
 using dhisparse_test::refusal;
+using dhisparse_test::range;
 using dhisparse_test::row_list;
 using dhisparse_test::shape_of;
 using subject = dhisparse_test::hand_made<>;
@@ -30,12 +31,6 @@ struct resident : subject {
             map(0, page, page);
     }
 };
-
-row_list range(std::int32_t first, std::int32_t last) {
-    row_list out(static_cast<std::size_t>(last - first));
-    std::iota(out.begin(), out.end(), first);
-    return out;
-}
 
 } // namespace
 

@@ -15,18 +15,13 @@ using namespace dhisparse;
 using dhisparse_test::answer;
 using dhisparse_test::hand_made;
 using dhisparse_test::hand_made_sizes;
+using dhisparse_test::range;
 using dhisparse_test::row_list;
 using dhisparse_test::shape_of;
 using subject = hand_made<>;
 using hashed_fifo = hand_made<hashed, fifo, source_planes>;
 
 namespace {
-
-row_list range(std::int32_t first, std::int32_t last) {
-    row_list out(static_cast<std::size_t>(last - first));
-    std::iota(out.begin(), out.end(), first);
-    return out;
-}
 
 /// Selected rows whose location doesn't hold the row's bytes; tags are first_tag + row.
 template <class Subject>

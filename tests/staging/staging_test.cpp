@@ -16,16 +16,11 @@ using namespace dhisparse;
 using dhisparse_test::answer;
 using dhisparse_test::hand_made;
 using dhisparse_test::hand_made_sizes;
+using dhisparse_test::range;
 using dhisparse_test::row_list;
 using dhisparse_test::shape_of;
 
 namespace {
-
-row_list range(std::int32_t first, std::int32_t last) {
-    row_list out(static_cast<std::size_t>(last - first));
-    std::iota(out.begin(), out.end(), first);
-    return out;
-}
 
 /// Two requests of 256 positions on the host alone, with one hot page each of `entries` rows; all groups have two lanes
 /// of 128-byte rows. Rounds of up to four queries start at position 250.
@@ -89,7 +84,7 @@ TEMPLATE_TEST_CASE("ST-02: queries of one round are resolved together, what they
 }
 
 // The documented capacity: K_max · k - B rows a slot are always there.
-TEST_CASE("ST-03: a round without overlap fits for every size of the hot cache, none at all included", "[staging]") {
+TEST_CASE("ST-03 ST-04: a round without overlap fits for every size of the hot cache, none at all included", "[staging]") {
     for (const std::int64_t hot_pages : {0, 1, 3, 8}) {
         CAPTURE(hot_pages);
         hand_made<> s(shape_of(16, 32, {{{.row_bytes = 128}, 1}}),

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,12 @@ struct answer {
 };
 
 using row_list = std::vector<std::int32_t>;
+/// Rows [first, last).
+inline row_list range(std::int32_t first, std::int32_t last) {
+    row_list out(static_cast<std::size_t>(last - first));
+    std::iota(out.begin(), out.end(), first);
+    return out;
+}
 
 /// Its functions stay out of line: tests call them many times, and compile in a third of the time.
 template <class Index = dhisparse::dense, class Replacement = dhisparse::lru,

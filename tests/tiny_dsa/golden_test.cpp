@@ -35,7 +35,7 @@ private:
     std::vector<float> scores_[tiny_dsa::n_producers];
 };
 
-constexpr std::size_t chunk = 256;
+constexpr std::size_t chunk_bytes = 256;
 
 /// A prompt, processed, with the expected results beside it.
 class golden_run {
@@ -44,8 +44,8 @@ public:
         : prompt_(prompt), expected_(golden().at("prompts").at(prompt)), n_(expected_.at("length")),
           session_(n_ + 200, {.instructions = set}) {
         const bytes text = story(expected_.at("offset"), static_cast<std::size_t>(n_));
-        session_.store().watch((n_ - 1) % static_cast<int>(chunk));
-        session_.process_chunks(text, chunk);
+        session_.store().watch((n_ - 1) % static_cast<int>(chunk_bytes));
+        session_.process_chunks(text, chunk_bytes);
         first_ = tiny_dsa::argmax(session_.last_logits());
     }
 

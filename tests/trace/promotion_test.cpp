@@ -19,11 +19,11 @@ using dhisparse_test::selection_trace;
 namespace {
 
 /// A line of the table in policy/promotion/most_selected.hpp: rows missed a round, of all producers together.
-struct line {
+struct missed_line {
     std::int64_t entries;
     double missed[3]; // keep_staged_none, most_selected, anchor_first
 };
-constexpr line lines[]{{256, {604.5, 595.0, 648.1}}, {384, {357.1, 355.8, 371.7}}, {512, {250.4, 250.3, 252.2}}, {768, {155.4, 155.4, 155.4}}};
+constexpr missed_line missed_lines[]{{256, {604.5, 595.0, 648.1}}, {384, {357.1, 355.8, 371.7}}, {512, {250.4, 250.3, 252.2}}, {768, {155.4, 155.4, 155.4}}};
 
 constexpr std::int32_t tail = 12; // first GPU page of the tail
 
@@ -62,7 +62,7 @@ std::int64_t rows_missed(const selection_trace& trace, std::int64_t entries) {
 TEST_CASE("the default promotion policy misses fewest rows of the rounds of four", "[trace]") {
     const auto trace = selection_trace::load();
     const auto rounds = static_cast<double>(3 * (trace.n_rounds(0) - 1));
-    for (const auto& expected : lines) {
+    for (const auto& expected : missed_lines) {
         CAPTURE(expected.entries);
         const std::int64_t missed[]{rows_missed<keep_staged_none>(trace, expected.entries), rows_missed<most_selected>(trace, expected.entries),
                                     rows_missed<anchor_first>(trace, expected.entries)};

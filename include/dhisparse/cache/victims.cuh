@@ -31,24 +31,10 @@ __device__ inline std::uint32_t warp_inclusive_sum(std::uint32_t x) {
     return x;
 }
 
-namespace detail {
-
-/// Adds to, or sets bits of, a word of shared memory where `is` holds: one predicated instruction. The plain
-/// function under an `if` becomes a branch that works the address out anew, ten times the cost.
-__device__ inline void add_if(bool is, std::uint32_t word, std::uint32_t value) {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p red.shared.add.u32 [%1], %2; }" ::"r"(static_cast<std::uint32_t>(is)), "r"(word), "r"(value) : "memory");
-}
-__device__ inline void set_if(bool is, std::uint32_t word, std::uint32_t bits) {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p red.shared.or.b32 [%1], %2; }" ::"r"(static_cast<std::uint32_t>(is)), "r"(word), "r"(bits) : "memory");
-}
-__device__ inline std::uint32_t shared_word(const void* at) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(at)); }
-
-} // namespace detail
-
 /// Chooses the `wanted` entries that go first of those that the resolve `now` has not selected. All
 /// threads of a block (a multiple of 256, at most 1024) call it; several blocks may, alike.
 /// A radix select over keys less the smallest one, eight bits a pass, the top bits that occur first. A thread's
-/// first 16 keys stay in registers. No branches on single entries: they would cost more than all else.
+/// first 16 keys stay in registers.
 template <replacement_policy Replacement>
 class victim_choice {
 public:
@@ -170,12 +156,11 @@ private:
     __device__ void count(std::int32_t shift, stamp prefix) {
         for (auto i = threadIdx.x; i < 256; i += blockDim.x) shared_.bins[i] = 0;
         __syncthreads();
-        const auto bins = detail::shared_word(shared_.bins);
         for_chunks([&](std::int32_t, const batch& at) {
 #pragma unroll
             for (const auto key : at.key) {
                 const auto digit = (key - least_ - prefix) >> shift; // 256 and more where the key is above or, wrapped, below
-                detail::add_if(digit < 256, bins + 4 * digit, 1);
+                if (digit < 256) atomicAdd(&shared_.bins[digit], 1);
             }
         });
         __syncthreads();
@@ -212,7 +197,6 @@ private:
         const auto words = (entries_ + 31) / 32, thread = static_cast<std::int32_t>(threadIdx.x), threads = static_cast<std::int32_t>(blockDim.x);
         for (auto i = thread; i < 2 * words; i += threads) marks_[i] = 0;
         __syncthreads();
-        const auto marks = detail::shared_word(marks_);
         for_chunks([&](std::int32_t base, const batch& at) {
             std::uint32_t below = 0, in = 0;
 #pragma unroll
@@ -221,9 +205,8 @@ private:
                 in |= (at.key[j] - threshold_ < width_ ? 1u : 0u) << j;
             }
             const auto e = entry(base, 0);
-            const auto word = marks + static_cast<std::uint32_t>(e / 32 * 4);
-            detail::set_if(below != 0, word, below << e % 32);
-            detail::set_if(in != 0, word + static_cast<std::uint32_t>(words * 4), in << e % 32);
+            if (below != 0) atomicOr(&marks_[e / 32], below << e % 32);
+            if (in != 0) atomicOr(&marks_[words + e / 32], in << e % 32);
         });
         __syncthreads();
         const auto each = (words + threads - 1) / threads, begin = min(words, thread * each), end = min(words, begin + each);

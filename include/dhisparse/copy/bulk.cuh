@@ -12,9 +12,6 @@ namespace dhisparse::bulk {
 #define DHISPARSE_BULK 0
 #endif
 
-/// True in code compiled for an architecture that has these copies.
-__device__ constexpr bool available() { return DHISPARSE_BULK != 0; }
-
 #if DHISPARSE_BULK
 __device__ inline std::uint32_t shared_address(const void* at) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(at)); }
 

@@ -96,8 +96,11 @@ static __global__ void __launch_bounds__(append_threads) append_kernel(const __g
         __syncthreads();
     }
     if (threadIdx.x == 0) p.round.first_query[p.batch.n_requests] = n_queries;
+    const auto most = p.round.n_queries; // those behind the last one belong to nobody: a graph's grids are of this size
+    for (auto q = n_queries + static_cast<std::int32_t>(threadIdx.x); q < most; q += append_threads) p.round.query_slots[q] = p.round.query_positions[q] = -1;
+    __syncthreads();
     const auto parts = p.step.tiers.n_groups + p.step.n_index_sources;
-    for (auto i = static_cast<std::int32_t>(threadIdx.x); i < parts * n_queries; i += append_threads) detail::place_query(p, i / n_queries, i % n_queries);
+    for (auto i = static_cast<std::int32_t>(threadIdx.x); i < parts * most; i += append_threads) detail::place_query(p, i / most, i % most);
 }
 
 } // namespace dhisparse

@@ -22,7 +22,8 @@ struct batch_ref {
     pass of = pass::target;               // whose frontiers the new positions start at
 };
 
-/// A round in progress. Query rows are packed request after request, K_r each, padding requests included.
+/// A round in progress. Query rows are packed request after request, K_r each, padding requests included. On the
+/// device n_queries is what K_max permits: the queries behind first_query[n_requests] have slot, position and places -1.
 struct round_ref {
     slot_record* records = nullptr;      // [n_requests] each slot's record before the round, its number in `slot`; -1: nothing to do
     std::int32_t* slots = nullptr;       // [n_requests] slot, -1: nothing to do
@@ -60,36 +61,43 @@ DHISPARSE_HD inline std::int32_t placed_until(const step_ref& step, std::int32_t
     return end > from ? end : from;
 }
 
+/// How a round's arrays lie in one run of numbers.
+struct round_layout {
+    std::int32_t max_requests = 0, max_queries = 0, n_groups = 0, n_index_sources = 0;
+
+    /// Numbers that the arrays take, the records left out.
+    std::int64_t size() const { return 3 * std::int64_t{max_requests} + 1 + (2 + n_groups + n_index_sources) * std::int64_t{max_queries}; }
+    round_ref at(slot_record* records, std::int32_t* numbers) const {
+        round_ref out;
+        const auto take = [&](std::int64_t n) { return std::exchange(numbers, numbers + n); };
+        out.records = records;
+        out.slots = take(max_requests);
+        out.frontiers = take(max_requests);
+        out.first_query = take(max_requests + 1);
+        out.query_slots = take(max_queries);
+        out.query_positions = take(max_queries);
+        out.locations = take(std::int64_t{n_groups} * max_queries);
+        out.index_blocks = numbers;
+        out.max_queries = max_queries;
+        return out;
+    }
+};
+
 /// Owns one round's arrays on the host.
 class round_arrays {
 public:
     round_arrays(std::int32_t max_requests, std::int32_t k_max, std::int32_t n_groups, std::int32_t n_index_sources, std::int32_t n_slots)
-        : max_requests_(max_requests), max_queries_(max_requests * k_max), n_groups_(n_groups),
-          records_(size(max_requests)), numbers_(size(3 * max_requests + 1 + 2 * max_queries_ + (n_groups + n_index_sources) * max_queries_)), seen_(size(n_slots), 0) {}
+        : layout_{max_requests, max_requests * k_max, n_groups, n_index_sources}, records_(size(max_requests)), numbers_(static_cast<std::size_t>(layout_.size())), seen_(size(n_slots), 0) {}
 
-    std::int32_t max_requests() const { return max_requests_; }
-    round_ref ref() {
-        round_ref out;
-        out.records = records_.data();
-        auto* at = numbers_.data();
-        const auto take = [&](std::int32_t n) { return std::exchange(at, at + n); };
-        out.slots = take(max_requests_);
-        out.frontiers = take(max_requests_);
-        out.first_query = take(max_requests_ + 1);
-        out.query_slots = take(max_queries_);
-        out.query_positions = take(max_queries_);
-        out.locations = take(n_groups_ * max_queries_);
-        out.index_blocks = at;
-        out.max_queries = max_queries_;
-        return out;
-    }
+    std::int32_t max_requests() const { return layout_.max_requests; }
+    round_ref ref() { return layout_.at(records_.data(), numbers_.data()); }
     /// True the first time that a slot is named since begin().
     bool first_use(std::int32_t slot) { return std::exchange(seen_[size(slot)], rounds_) != rounds_; }
     void begin() { ++rounds_; }
 
 private:
     static std::size_t size(std::int32_t n) { return static_cast<std::size_t>(n); }
-    std::int32_t max_requests_, max_queries_, n_groups_;
+    round_layout layout_;
     std::vector<slot_record> records_;
     std::vector<std::int32_t> numbers_;
     std::vector<std::uint64_t> seen_; // [n_slots] the round that used the slot last
