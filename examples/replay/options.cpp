@@ -63,7 +63,8 @@ void read_model(const texts& t, setup& with) {
 void read_speculation(const texts& t, setup& with) {
     with.width = t.k == "schedule" ? width_choice::scheduled : t.k == "online" ? width_choice::online : width_choice::fixed;
     if (with.width != width_choice::fixed || !t.widths.empty()) with.k = widest;
-    else with.k = number<int>("--speculate", t.k, 1, 64);
+    else if (t.k.find_first_not_of("0123456789") == std::string::npos) with.k = number<int>("--speculate", t.k, 1, 64);
+    else refuse("--speculate", t.k, "1 to 64, schedule, online");
     if (!t.acceptance.empty() && with.k == 1) refuse("--acceptance", t.acceptance, "only with --speculate above 1");
     if (!t.acceptance.empty()) {
         with.survival = survival_from(t.acceptance, with.k - 1);

@@ -105,6 +105,24 @@ TEST_CASE("online is narrower with load, with misses and where proposals are rej
     CHECK(settled(32, unlikely, 20'000) < settled(32, unlikely, 0));
 }
 
+TEST_CASE("places that stand empty between requests make online narrower, where requests wait", "[width]") {
+    const auto settled = [](const width_load& load) {
+        engine<online> it({.k_max = 8, .costs = machine});
+        it.run(400, load, likely);
+        return it.usual(64);
+    };
+    const auto full = settled({40, 50, 40});
+    CHECK(settled({40, 50, 400}) < full); // requests end faster than others take their places
+    CHECK(settled({40, 0, 400}) == full); // nobody would take them
+}
+
+TEST_CASE("misses cost more where page copies have the link too", "[width]") {
+    online width({.k_max = 4, .costs = machine});
+    const std::vector<std::int32_t> accepted(10, 1);
+    for (int i = 0; i < 200; ++i) width.note({2, accepted, 1'400, 0.5});
+    CHECK(width.missed_rows() == Approx(100 * 1.5).epsilon(0.01)); // 1,400 rows of ten sessions, two queries: 1.4 times one's
+}
+
 TEST_CASE("online comes back to wide rounds when proposals are accepted again", "[width]") {
     engine<online> it({.k_max = 8, .costs = machine});
     it.run(500, {64, 0}, never);
