@@ -111,9 +111,9 @@ TEST_CASE("places that stand empty between requests make online narrower, where 
         it.run(400, load, likely);
         return it.usual(64);
     };
-    const auto full = settled({40, 50, 40});
-    CHECK(settled({40, 50, 400}) < full); // requests end faster than others take their places
-    CHECK(settled({40, 0, 400}) == full); // nobody would take them
+    const auto full = settled({64, 50, 64});
+    CHECK(settled({64, 50, 64'000}) < full); // requests end faster than others take their places
+    CHECK(settled({64, 0, 64'000}) == full); // nobody would take them
 }
 
 TEST_CASE("misses cost more where page copies have the link too", "[width]") {
