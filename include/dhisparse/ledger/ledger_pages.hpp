@@ -32,7 +32,7 @@ inline const ledger::page_record& ledger::page_of(std::int32_t s, std::int32_t p
 inline void ledger::hold(std::int32_t r, std::int32_t s) {
     auto& page = record(r);
     page.slots.push_back(s);
-    if (page.listed != page_record::exit::no) at(s).may_leave.emplace(page.listed, page.page);
+    if (page.listed != page_record::exit::no) at(s).leaving_as(page.listed).insert(page.page);
     note_readers(page);
 }
 
@@ -40,7 +40,7 @@ inline void ledger::hold(std::int32_t r, std::int32_t s) {
 inline void ledger::let_go(std::int32_t r, std::int32_t s) {
     auto& page = record(r);
     std::erase(page.slots, s);
-    if (page.listed != page_record::exit::no) at(s).may_leave.erase({page.listed, page.page});
+    if (page.listed != page_record::exit::no) at(s).leaving_as(page.listed).erase(page.page);
     note_readers(page);
     free_if_unheld(r);
 }
@@ -90,8 +90,8 @@ inline void ledger::note_exit(page_record& r) {
     if (now == before) return;
     reclaimable_ += (now != exit::no) - (before != exit::no);
     for (const auto s : r.slots) {
-        if (before != exit::no) at(s).may_leave.erase({before, r.page});
-        if (now != exit::no) at(s).may_leave.emplace(now, r.page);
+        if (before != exit::no) at(s).leaving_as(before).erase(r.page);
+        if (now != exit::no) at(s).leaving_as(now).insert(r.page);
     }
     note_readers(r);
 }
@@ -105,7 +105,8 @@ inline void ledger::note_readers(page_record& r) {
 
 /// The slot has become a reader of its pages, or is none any more.
 inline void ledger::note_readers_of(std::int32_t s) {
-    for (const auto& [how, page] : at(s).may_leave) note_readers(page_of(s, page));
+    for (const auto* pages : {&at(s).leave_at_once, &at(s).leave_once_copied})
+        for (const auto page : *pages) note_readers(page_of(s, page));
 }
 
 inline std::int32_t ledger::n_readers(const page_record& r) const {

@@ -95,9 +95,10 @@ inline void ledger::audit() const {
         std::size_t may_leave = 0;
         for (const auto& page : slot.pages) {
             if (page.record < 0 || record(page.record).listed == page_record::exit::no) continue;
-            may_leave += slot.may_leave.contains({record(page.record).listed, record(page.record).page});
+            const auto how = record(page.record).listed;
+            may_leave += (how == page_record::exit::at_once ? slot.leave_at_once : slot.leave_once_copied).contains(record(page.record).page);
         }
-        require<error>(may_leave == slot.may_leave.size(), "slot ", s, " lists ", slot.may_leave.size(), " pages that may leave, and holds ", may_leave);
+        require<error>(may_leave == slot.n_may_leave(), "slot ", s, " lists ", slot.n_may_leave(), " pages that may leave, and holds ", may_leave);
         required += static_cast<std::int32_t>(slot.hot.size() + slot.index.size()) + std::max(slot.tail_quota, slot.tail_held);
         promised += std::max(0, slot.tail_quota - slot.tail_held);
         require<error>(slot.tails_coming >= 0 && slot.n_copies >= 0, "slot ", s, " awaits less than nothing");

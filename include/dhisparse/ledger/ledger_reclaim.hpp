@@ -7,7 +7,7 @@ namespace dhisparse {
 
 inline residency ledger::residency_of(std::int32_t s, std::uint64_t served) const {
     const auto& slot = at(s);
-    return {static_cast<std::int32_t>(slot.may_leave.size()), slot.admitted, served, slot.positions - (slot.imported ? slot.frontier : slot.prompt)};
+    return {static_cast<std::int32_t>(slot.n_may_leave()), slot.admitted, served, slot.positions - (slot.imported ? slot.frontier : slot.prompt)};
 }
 
 /// Equation (4): whole requests in order, with the pages whose last reader is among them; what no live request reads comes
@@ -20,18 +20,22 @@ inline ledger::choice ledger::choose(std::int64_t pages, bool whole_requests) co
     if (!lacks()) return out;
     std::vector<std::tuple<std::uint64_t, std::uint64_t, std::int32_t>> order;
     for (std::int32_t s = 0; s < static_cast<std::int32_t>(slots_.size()); ++s)
-        if (at(s).reads() && !at(s).may_leave.empty()) order.emplace_back(policies_.reclaim_order(residency_of(s, at(s).reclaimed)), at(s).admitted, s);
+        if (at(s).reads() && at(s).n_may_leave() > 0) order.emplace_back(policies_.reclaim_order(residency_of(s, at(s).reclaimed)), at(s).admitted, s);
     std::sort(order.begin(), order.end());
     std::map<std::int32_t, std::int32_t> chosen; // of a shared page, how many of those who read it
     for (const auto& [key, admitted, s] : order) {
         if (!lacks()) break;
         out.slots.push_back(s);
-        for (const auto& [how, page] : at(s).may_leave) {
-            const auto& r = page_of(s, page);
-            const auto readers = n_readers(r);
-            if (readers == 1 || ++chosen[r.self] == readers) out.records.push_back(r.self);
-            if (!whole_requests && !lacks()) break;
-        }
+        const auto take = [&](const detail::page_order& pages) {
+            for (const auto page : pages) {
+                if (!whole_requests && !lacks()) return;
+                const auto& r = page_of(s, page);
+                const auto readers = n_readers(r);
+                if (readers == 1 || ++chosen[r.self] == readers) out.records.push_back(r.self);
+            }
+        };
+        take(at(s).leave_at_once);
+        take(at(s).leave_once_copied);
     }
     return lacks() ? choice{} : out;
 }

@@ -5,9 +5,9 @@
 #include <dhisparse/copy/tiers.hpp>
 #include <dhisparse/durable/durability.hpp>
 
+#include <algorithm>
 #include <cstdint>
-#include <set>
-#include <utility>
+#include <deque>
 #include <vector>
 
 namespace dhisparse::detail {
@@ -39,6 +39,23 @@ struct page_record {
     enum class exit : std::uint8_t { no, at_once, once_copied };
     exit listed = exit::no;
     std::uint64_t unread = 0; // where it may leave and nobody reads it: since when, in the ledger's order of those; 0: not so
+};
+
+/// Pages in ascending order. They come and go at the ends, mostly, which costs the same however many there are.
+class page_order {
+public:
+    void insert(std::int32_t page) { pages_.insert(at(page), page); }
+    void erase(std::int32_t page) { pages_.erase(at(page)); }
+    bool contains(std::int32_t page) const { return std::binary_search(pages_.begin(), pages_.end(), page); }
+    std::size_t size() const { return pages_.size(); }
+    auto begin() const { return pages_.begin(); }
+    auto end() const { return pages_.end(); }
+
+private:
+    std::deque<std::int32_t>::iterator at(std::int32_t page) {
+        return pages_.empty() || pages_.back() < page ? pages_.end() : std::lower_bound(pages_.begin(), pages_.end(), page);
+    }
+    std::deque<std::int32_t> pages_;
 };
 
 enum class phase : std::uint8_t {
@@ -79,9 +96,11 @@ struct slot_state {
     std::vector<gpu_page> hot, index;
     std::vector<host_page> saved_index; // part i % parts of index page i / parts
     std::vector<std::int32_t> absent;   // a stack of pages that are, or were, in the host tier alone
-    std::set<std::pair<page_record::exit, std::int32_t>> may_leave; // pages that may leave the GPU, those without a copy to wait for first
+    page_order leave_at_once, leave_once_copied; // pages that may leave the GPU
 
     bool on_device() const { return phase == phase::importing || phase == phase::finishing || phase == phase::running; }
+    page_order& leaving_as(page_record::exit how) { return how == page_record::exit::at_once ? leave_at_once : leave_once_copied; }
+    std::size_t n_may_leave() const { return leave_at_once.size() + leave_once_copied.size(); }
     bool importing() const { return phase == phase::importing; }
     bool reads() const { return on_device() || phase == phase::resuming; }
 };
