@@ -26,8 +26,8 @@ inline ledger::choice ledger::choose(std::int64_t pages, bool whole_requests) co
     for (const auto& [key, admitted, s] : order) {
         if (!lacks()) break;
         out.slots.push_back(s);
-        const auto take = [&](const detail::page_order& pages) {
-            for (const auto page : pages) {
+        const auto take = [&](const detail::page_order& those) {
+            for (const auto page : those) {
                 if (!whole_requests && !lacks()) return;
                 const auto& r = page_of(s, page);
                 const auto readers = n_readers(r);
