@@ -137,7 +137,7 @@ TEST_CASE("online does not go to and fro where two widths are alike", "[width]")
     const rates middling{0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7};
     it.run(200, {64, 0}, middling);
     it.widths.clear();
-    for (int i = 0; i < 2'000; ++i) it.run(1, {60 + static_cast<std::int64_t>(random() % 9), 0}, middling);
+    for (int i = 0; i < 2'000; ++i) it.run(1, {56 + static_cast<std::int64_t>(random() % 30), 0}, middling); // 5 to 8 are the best by turns
     int changes = 0, probes = 0;
     for (std::size_t i = 1; i + 1 < it.widths.size(); ++i) {
         const bool probe = it.widths[i] == it.widths[i - 1] + 1 && it.widths[i + 1] == it.widths[i - 1];
@@ -145,7 +145,7 @@ TEST_CASE("online does not go to and fro where two widths are alike", "[width]")
         changes += it.widths[i] != it.widths[i - 1];
     }
     CHECK(probes > 0);
-    CHECK(changes - 2 * probes < 40); // hysteresis, and rounds in which a width is held
+    CHECK(changes - 2 * probes < 2'000 / 8); // a width is held for eight rounds, and kept where little is gained
 }
 
 TEST_CASE("where requests wait, (13) decides: sessions that a width costs against what it gains", "[width]") {
