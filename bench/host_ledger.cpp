@@ -23,7 +23,7 @@ dh::page_layout layout_for(std::int64_t pages) {
 /// Every request resident, its history durable.
 struct loaded {
     loaded(int requests, int pages)
-        : layout(layout_for(std::int64_t{requests} * (pages + 32))), it(layout, dh::slot_table_layout::make<dh::dense>(layout, requests, std::int64_t{1} << 40),
+        : layout(layout_for(std::int64_t{requests} * (pages + 32))), it(layout, dh::slot_table_layout::make<dh::dense>(layout, requests + 1, std::int64_t{1} << 40),
               {.host_pages = requests * (pages + 32), .backup_pages_per_step = 1 << 20}) {
         for (int r = 0; r < requests; ++r) {
             slots.push_back(it.try_admit({std::int64_t{pages} * page, 1 << 20}).value());
@@ -64,7 +64,28 @@ void steps(benchmark::State& state) {
     state.counters["ns_per_report"] = benchmark::Counter(static_cast<double>(state.iterations()) * n_busy * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+/// A prefix of eight pages is kept, reclaimed and dropped, beside whatever the others hold.
+void reclaims(benchmark::State& state) {
+    loaded l(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    constexpr int n = 8;
+    for (auto _ : state) {
+        const auto slot = l.it.try_admit({n * page, 0}).value();
+        l.it.import_pages(slot, 0, n);
+        l.it.landed(slot, 0, n);
+        l.it.finish_import(slot);
+        l.advance({});
+        const auto prefix = l.it.keep(slot, n * page).value();
+        l.it.finish(slot);
+        benchmark::DoNotOptimize(l.it.reclaim(n));
+        for (int i = 0; i < 3; ++i) l.advance({});
+        l.it.drop(prefix);
+        l.it.reclaim(0);
+        l.advance({});
+    }
+}
+
 BENCHMARK(nothing_to_do)->Args({16, 100})->Args({256, 1600});
+BENCHMARK(reclaims)->Args({16, 100})->Args({256, 1600})->Iterations(1000)->Repetitions(5)->ReportAggregatesOnly();
 BENCHMARK(steps)->Args({16, 100})->Args({256, 1600})->Iterations(1000)->Repetitions(5)->ReportAggregatesOnly();
 
 } // namespace

@@ -87,6 +87,8 @@ int columns_of(const plot_panel& panel) {
     return n;
 }
 
+bool log_x(const plot_panel& panel) { return panel.logarithmic || panel.logarithmic_x; }
+
 void check(const plot_panel& panel) {
     require(!panel.series.empty(), "panel ", panel.title, " has no series");
     for (const auto& s : panel.series) {
@@ -94,13 +96,13 @@ void check(const plot_panel& panel) {
         require(panel.what == plot_panel::kind::lines || s.points.size() == panel.series[0].points.size(), "panel ", panel.title,
                 ": series ", s.label, " has ", s.points.size(), " points, permitted: as many as the first, ", panel.series[0].points.size());
         for (const auto& [x, y] : s.points)
-            require(std::isfinite(x) && std::isfinite(y) && x >= 0 && y >= 0 && (!panel.logarithmic || (x > 0 && y > 0)), "panel ",
+            require(std::isfinite(x) && std::isfinite(y) && x >= 0 && y >= panel.y_low && y >= 0 && (!log_x(panel) || x > 0) && (!panel.logarithmic || y > 0), "panel ",
                     panel.title, ": series ", s.label, " has a point at ", x, ", ", y, " that the axes can't show");
     }
 }
 
 drawing axes_of(const plot_panel& panel) {
-    drawing d{panel, {1e300, 0, panel.logarithmic}, {panel.logarithmic ? 1e300 : 0, 0, panel.logarithmic}};
+    drawing d{panel, {1e300, 0, log_x(panel)}, {panel.logarithmic ? 1e300 : panel.y_low, 0, panel.logarithmic}};
     for (const auto& s : panel.series)
         for (std::size_t i = 0; i < s.points.size(); ++i) {
             const auto [x, own] = s.points[i];
@@ -108,7 +110,7 @@ drawing axes_of(const plot_panel& panel) {
             d.x.low = std::min(d.x.low, x);
             d.x.high = std::max(d.x.high, x);
             d.y.low = std::min(d.y.low, y);
-            d.y.high = std::max(d.y.high, panel.logarithmic ? y * 1.3 : y * 1.05);
+            d.y.high = std::max(d.y.high, panel.logarithmic ? y * 1.3 : y + (y - panel.y_low) * 0.05);
         }
     if (d.x.high <= d.x.low) d.x.high = d.x.low + 1;
     if (d.y.high <= d.y.low) d.y.high = d.y.low + 1;

@@ -60,7 +60,7 @@ void add_allocated(table& t, const deployment& d) {
     t.line(fmt::format("  hot cache, {} pages of {} bytes", a.hot_pages, a.page), session.hot);
     t.line(fmt::format("  {} tail pages", a.tail_pages), a.tail);
     if (d.asked.drafter) t.line("  draft ring", session.ring);
-    if (d.asked.drafter) t.line("  staging", session.staging);
+    if (d.asked.drafter) t.line("  staging beyond the hot cache", a.staging);
     t.line("  metadata", a.metadata);
     t.line("  padding of pages", a.page_padding);
     t.line(fmt::format("  index pitch: rest of {} index pages", a.index_pages), a.index_padding);
@@ -94,7 +94,8 @@ std::set<std::int64_t> loads(const deployment& d) {
 void add_speculation(table& t, const deployment& d) {
     t.out += fmt::format("\nspeculation, {} slots\n", d.slots());
     t.say("draft rings of all slots", fmt::format("{:.2f} GiB", gib(d.session.ring * d.slots())));
-    t.say("staging, one arena for all groups", fmt::format("{:.2f} GiB", gib(d.staging_shared)));
+    t.say("staging by (11), one arena for all groups", fmt::format("{:.2f} GiB", gib(d.staging_shared)));
+    t.say("staging as allocated", fmt::format("{:.2f} GiB", gib(d.allocated.staging * d.slots())));
     t.say("staging, an arena for each source",
           fmt::format("{:.1f} GiB ({:.1f} times)", gib(d.staging_dedicated), static_cast<double>(d.staging_dedicated) / static_cast<double>(d.staging_shared)));
     t.say("sessions with / without speculation",
@@ -142,6 +143,7 @@ std::string json_text(const deployment& d) {
     add("sessions_hbm", or_null(d.sessions_hbm));
     add_gib("allocated_gib", d.allocated.total);
     add_gib("allocated_tail_gib", d.allocated.tail);
+    add_gib("allocated_staging_gib", d.allocated.staging);
     add_gib("metadata_gib", d.allocated.metadata);
     add_gib("padding_gib", d.allocated.padding());
     add_gib("index_padding_gib", d.allocated.index_padding);

@@ -36,6 +36,8 @@ const std::vector<cost_field>& cost_fields() {
         {"--step-ms", &c::step_ms, 0.001, 1e6, "A step without sessions"},
         {"--session-ms", &c::session_ms, 0, 1e6, "More for each session"},
         {"--query-share", &c::query_share, 0, 100, "Of that, more for each query beyond the first"},
+        {"--query-ms", &c::query_ms, 0, 1e6, "Each query of a round, where all of them take longer than --step-ms"},
+        {"--draft-ms", &c::draft_ms, 0, 1e6, "A draft pass, before each round of more than one query"},
         {"--row-ns", &c::row_ns, 0, 1e9, "A missed group row of up to 2304 bytes; larger ones in proportion"},
         {"--outside-share", &c::outside_share, 0, 1, "Selected rows outside mapped pages where no history page is mapped"},
         {"--warm-miss", &c::warm_miss, 0, 1, "Of those, missed by a warm hot cache"},
@@ -66,9 +68,22 @@ double cost_model::missed_rows(double outside, double coldness, int k) const {
 
 double cost_model::step_s(const step_load& load) const {
     const auto& c = parameters_;
-    auto ms = c.step_ms + c.session_ms * load.sessions * (1 + c.query_share * (load.k - 1));
+    auto ms = std::max(c.step_ms, c.query_ms * load.sessions * load.k) + c.session_ms * load.sessions * (1 + c.query_share * (load.k - 1));
+    if (load.k > 1) ms += c.draft_ms;
     if (load.resolves) ms += announcements_ * resolve_us(load.sessions, load.k, load.outside) * 1e-3;
     return ms * 1e-3 + load.missed_rows * row_s_ * (1 + load.link_share);
+}
+
+dhisparse::round_costs cost_model::round_costs(bool resolves) const {
+    const auto& c = parameters_;
+    dhisparse::round_costs out{.round_us = c.step_ms * 1e3, .query_us = c.query_ms * 1e3, .session_us = c.session_ms * 1e3, .more_us = c.session_ms * c.query_share * 1e3,
+                               .draft_us = c.draft_ms * 1e3, .row_us = row_s_ * 1e6, .union_share = c.union_share, .exposed = 1};
+    if (!resolves) return out;
+    constexpr int few = 8, many = 128, wide = 8;
+    const auto one = resolve_us(many, 1, partly);
+    out.session_us += announcements_ * (one - resolve_us(few, 1, partly)) / (many - few);
+    out.more_us += announcements_ * (resolve_us(many, wide, partly) - one) / (many * (wide - 1));
+    return out;
 }
 
 } // namespace replay

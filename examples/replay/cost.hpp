@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dhisparse/layout/page_layout.hpp>
+#include <dhisparse/policy/width.hpp>
 
 #include <vector>
 
@@ -12,6 +13,8 @@ struct cost_parameters {
     double step_ms = 18;          // of a step without sessions
     double session_ms = 0.06;     // more for each
     double query_share = 0.15;    // of session_ms, more for each query beyond the first
+    double query_ms = 0;          // of each query of a round, where all of them take longer than step_ms
+    double draft_ms = 0;          // a draft pass, before each round of more than one query
     double row_ns = 47;           // a missed group row of up to 2304 bytes; larger ones in proportion
     double outside_share = 0.3;   // of selected rows outside mapped pages, where no history page is mapped
     double warm_miss = 0.002;     // of those, share missed by a warm hot cache
@@ -44,6 +47,8 @@ class cost_model {
 public:
     cost_model(const cost_parameters& parameters, const dhisparse::page_layout& layout);
     double step_s(const step_load& load) const;
+    /// What a width policy is told: the same, and resolves on a straight line.
+    dhisparse::round_costs round_costs(bool resolves) const;
     /// Group rows that a session misses in one round. coldness: 1 a hot cache that knows nothing, 0 warm.
     double missed_rows(double outside, double coldness, int k) const;
     double outside(double unmapped_share) const { return parameters_.outside_share * unmapped_share; }

@@ -16,7 +16,25 @@ replay::outcome run_mode(const replay::options& o, replay::mode as) {
     return simulation.run([&](double share) { bar.show(share); });
 }
 
+/// Every width at every speed, in one mode.
+void run_widths(const replay::options& o) {
+    std::vector<replay::widths_at> loads;
+    for (const auto speed : o.widths) {
+        loads.push_back({speed, {}});
+        for (const auto& one : replay::width_cases()) {
+            auto asked = o;
+            asked.with.speed = speed;
+            asked.with.width = one.choice;
+            asked.with.k = one.k;
+            loads.back().found.push_back(run_mode(asked, o.run.front()));
+        }
+    }
+    if (!o.plot_file.empty()) program::write_file("--plot", o.plot_file, replay::widths_plot(replay::trace_name(o), loads));
+    program::print(replay::heading(o) + replay::widths_table(loads));
+}
+
 void run(const replay::options& o) {
+    if (!o.widths.empty()) return run_widths(o);
     std::vector<replay::outcome> found;
     for (const auto as : o.run) found.push_back(run_mode(o, as));
     if (!o.plot_file.empty()) program::write_file("--plot", o.plot_file, replay::plot_text(found));

@@ -28,8 +28,8 @@ constexpr const char* notes =
 
 /// As typed: ranges are checked here, so that one message fits them all.
 struct texts {
-    std::string mode, model = "glm-5.3", pool = "90", host = "4000", row_bytes, hot_rows, slots = "256", k = "1", acceptance, speed = "1", context_scale = "1";
-    std::string service, requests = "2000", context, output, seed = "1", refill = "2", backup = "0", tail = "0", import = "0", keep = "64";
+    std::string mode, model = "glm-5.3", pool = "90", host = "4000", row_bytes, hot_rows, slots = "256", k = "1", acceptance, widths, speed = "1", context_scale = "1";
+    std::string metadata, service, requests = "2000", context, output, seed = "1", refill = "2", backup = "0", tail = "0", import = "0", keep = "64";
     std::deque<std::string> costs; // as cost_fields()
 };
 
@@ -48,6 +48,7 @@ void read_model(const texts& t, setup& with) {
     dh::validate(with.shape);
     with.pool_bytes = bytes_of("--pool-gib", t.pool, 0x1p-20);
     with.host_bytes = bytes_of("--host-gib", t.host, 0x1p-20);
+    if (!t.metadata.empty()) with.metadata_bytes = bytes_of("--metadata-gib", t.metadata, 0x1p-20);
     with.hot_rows = t.hot_rows.empty() ? dh::plan::default_hot_rows(with.shape) : number<std::int64_t>("--hot-rows", t.hot_rows, 1, 65'534);
     const auto p = with.shape.page_positions;
     if (with.hot_rows % p != 0) refuse("--hot-rows", t.hot_rows, fmt::format("multiples of {} (a page's positions)", p));
@@ -60,13 +61,27 @@ void read_model(const texts& t, setup& with) {
 }
 
 void read_speculation(const texts& t, setup& with) {
-    if (t.k == "schedule" || t.k == "online") refuse("--speculate", t.k, "1 to 64 (schedules need a width policy)");
-    with.k = number<int>("--speculate", t.k, 1, 64);
+    with.width = t.k == "schedule" ? width_choice::scheduled : t.k == "online" ? width_choice::online : width_choice::fixed;
+    if (with.width != width_choice::fixed || !t.widths.empty()) with.k = widest;
+    else if (t.k.find_first_not_of("0123456789") == std::string::npos) with.k = number<int>("--speculate", t.k, 1, 64);
+    else refuse("--speculate", t.k, "1 to 64, schedule, online");
     if (!t.acceptance.empty() && with.k == 1) refuse("--acceptance", t.acceptance, "only with --speculate above 1");
     if (!t.acceptance.empty()) {
         with.survival = survival_from(t.acceptance, with.k - 1);
     } else {
         for (int i = 1; i < with.k; ++i) with.survival.push_back(std::pow(with.cost.accepted, i));
+    }
+}
+
+/// --widths: speeds with commas between them.
+void read_widths(const texts& t, options& o) {
+    if (t.widths.empty()) return;
+    if (o.json) refuse("--widths", t.widths, "only without --json");
+    if (t.k != "1") refuse("--widths", t.widths, "only without --speculate");
+    std::size_t at = 0;
+    for (auto end = at; end != std::string::npos; at = end + 1) {
+        end = t.widths.find(',', at);
+        o.widths.push_back(number<double>("--widths", t.widths.substr(at, end - at), 1e-6, 1e6));
     }
 }
 
@@ -105,10 +120,12 @@ void describe(CLI::App& app, texts& t, options& o) {
     add("--row-bytes", t.row_bytes, "D", "Bytes of every source's rows, in place of the shape's");
     add("--pool-gib", t.pool, "X", "GPU pages [90]");
     add("--host-gib", t.host, "X", "Host pages [4000]");
+    add("--metadata-gib", t.metadata, "X", "Maps and hot indexes, beside the pool [1.6 % of it, or one long request's]");
     add("--hot-rows", t.hot_rows, "B", "Hot rows a session and group, whole pages [4096]");
     add("--slots", t.slots, "N", "Sessions at most [256]");
-    add("--speculate", t.k, "K", "Queries a round [1: plain decoding]");
+    add("--speculate", t.k, "K", fmt::format("Queries a round [1: plain decoding]; schedule: the published one; online: chosen by round; both at most {}", widest));
     add("--acceptance", t.acceptance, "FILE", "Measured acceptance: the mean of its records that have `survival` or `conditional`");
+    add("--widths", t.widths, "X,Y,...", fmt::format("Compare K = 1 to {}, schedule and online at these speeds; --plot draws them", widest));
     add("--speed", t.speed, "X", "Requests come so many times as fast [1]");
     add("--context-scale", t.context_scale, "X", "Inputs are so many times as long [1]");
     add("--service", t.service, "NAME", "Of the made trace: " + listed(services(), [](const service& s) { return s.name; }) + " [the first]");
@@ -144,6 +161,7 @@ options parse_options(int argc, const char* const* argv) {
     read_modes(t, o);
     read_model(t, o.with);
     read_speculation(t, o.with);
+    read_widths(t, o);
     read_trace(t, o);
     return o;
 }

@@ -3,6 +3,7 @@
 
 #include "setup.hpp"
 #include "trace.hpp"
+#include "widths.hpp"
 
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@ struct options {
     setup with = {};                // the mode left out
     std::string trace_file = {};    // empty: made
     made_trace made = {};
+    std::vector<double> widths = {}; // speeds at which widths are compared; empty: modes are
     std::string plot_file = {};     // empty: no plot
     bool json = false;
 };

@@ -13,26 +13,6 @@ namespace {
 
 namespace dh = dhisparse;
 
-std::string heading(const options& o) {
-    const auto& with = o.with;
-    const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(dh::GiB); };
-    const auto layout = [&] {
-        auto one = with;
-        one.as = o.run.front();
-        return one.layout();
-    }();
-    const cost_model cost(with.cost, layout);
-    auto out = fmt::format("{}: pool {:g} GiB, {} pages of {} bytes; host {:g} GiB; {} slots; B = {}; K = {}\n", with.shape.name, gib(with.pool_bytes),
-                           layout.limits().n_pages, layout.page_bytes(), gib(with.host_bytes), with.slots, with.hot_rows, with.k);
-    out += o.trace_file.empty() ? fmt::format("trace: {} requests as of {}, seed {}", o.made.requests, o.made.of.name, o.made.seed) : "trace: " + o.trace_file;
-    out += fmt::format("; speed {:g}; context x {:g}\ncost:", with.speed, with.context_scale);
-    for (const auto& field : cost_fields()) {
-        const auto value = field.value == &cost_parameters::host_row_bytes ? cost.host_row_bytes() : with.cost.*field.value;
-        out += fmt::format(" {} {:g}", field.option, value);
-    }
-    return out + "\n\n";
-}
-
 struct line {
     const char* what;
     std::string (*value)(const outcome&);
@@ -55,6 +35,7 @@ const line lines[] = {
     {"tokens/s", [](const outcome& o) { return fmt::format("{:.1f}", o.tokens_per_s()); }},
     {"ms a token, p50", [](const outcome& o) { return fmt::format("{:.2f}", o.tpot_ms.at(0.5)); }},
     {"steps", [](const outcome& o) { return whole(o.steps); }},
+    {"queries a round, mean", [](const outcome& o) { return fmt::format("{:.2f}", o.mean_width()); }},
     {"missed group rows a step", [](const outcome& o) { return fmt::format("{:.1f}", o.steps > 0 ? o.missed_rows / static_cast<double>(o.steps) : 0); }},
     {"reclaims", [](const outcome& o) { return whole(o.reclaims); }},
     {"pages reclaimed", [](const outcome& o) { return whole(o.reclaimed_pages); }},
@@ -94,7 +75,37 @@ dh::plot_panel sessions_panel(const std::vector<outcome>& found) {
     return out;
 }
 
+/// K, and the memory that comes off the pool for it.
+std::string width_text(const setup& with, double gib) {
+    const auto width = with.width == width_choice::scheduled ? "by schedule, at most " : with.width == width_choice::online ? "online, at most " : "";
+    return fmt::format("K = {}{}{}", width, with.k, gib > 0 ? fmt::format("; rings and staging {:.2f} GiB of the pool", gib) : "");
+}
+
 } // namespace
+
+std::string heading(const options& o) {
+    const auto& with = o.with;
+    const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(dh::GiB); };
+    const auto layout = [&] {
+        auto one = with;
+        one.as = o.run.front();
+        return one.layout();
+    }();
+    const cost_model cost(with.cost, layout);
+    auto out = fmt::format("{}: pool {:g} GiB, {} pages of {} bytes; host {:g} GiB; {} slots; B = {}; {}\n", with.shape.name, gib(with.pool_bytes),
+                           layout.limits().n_pages, layout.page_bytes(), gib(with.host_bytes), with.slots, with.hot_rows, width_text(with, gib(with.speculation_bytes())));
+    out += o.trace_file.empty() ? fmt::format("trace: {} requests as of {}, seed {}", o.made.requests, o.made.of.name, o.made.seed) : "trace: " + o.trace_file;
+    out += fmt::format("; speed {:g}; context x {:g}\ncost:", with.speed, with.context_scale);
+    for (const auto& field : cost_fields()) {
+        const auto value = field.value == &cost_parameters::host_row_bytes ? cost.host_row_bytes() : with.cost.*field.value;
+        out += fmt::format(" {} {:g}", field.option, value);
+    }
+    return out + "\n\n";
+}
+
+std::string trace_name(const options& o) {
+    return o.trace_file.empty() ? o.made.of.name : o.trace_file.substr(o.trace_file.find_last_of('/') + 1);
+}
 
 std::string table_text(const options& o, const std::vector<outcome>& found) {
     auto out = heading(o) + fmt::format("{:<34}", "mode");

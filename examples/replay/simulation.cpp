@@ -7,10 +7,21 @@ namespace replay {
 
 namespace dh = dhisparse;
 
+namespace {
+
+std::variant<dh::fixed, dh::scheduled, dh::online> width_of(const setup& with, const cost_model& cost) {
+    const dh::width_config config{.k_max = with.k, .costs = cost.round_costs(!with.resident()), .fits = {}};
+    if (with.width == width_choice::scheduled) return dh::scheduled(config);
+    if (with.width == width_choice::online) return dh::online(config);
+    return dh::fixed(config);
+}
+
+} // namespace
+
 simulation::simulation(const setup& with, trace_source& trace)
     : with_(with), trace_(&trace), layout_(with.layout()), tables_(with.tables(layout_)), ledger_(layout_, tables_, with.config(layout_), with.policies()),
       queue_(ledger_), cost_(with.cost, layout_), store_(layout_, with.host_pages(layout_), with.real_bytes), maps_(layout_, tables_), link_(store_),
-      prefixes_(ledger_, with.kept_prefixes), random_(with.seed),
+      prefixes_(ledger_, with.kept_prefixes), width_(width_of(with, cost_)), random_(with.seed),
       stalled_(static_cast<std::size_t>(with.slots)) {
     out_.mode = name_of(with.as);
 }

@@ -11,10 +11,14 @@
 #include "trace.hpp"
 
 #include <dhisparse/admission/fifo.hpp>
+#include <dhisparse/policy/width/fixed.hpp>
+#include <dhisparse/policy/width/online.hpp>
+#include <dhisparse/policy/width/scheduled.hpp>
 
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 namespace replay {
@@ -59,8 +63,13 @@ private:
     }
     void make_room();
     void leave_at_once();
+    void start_runs();
     void step_or_wait();
-    void generate(session& s);
+    std::vector<session*> taking_part();
+    int next_width(std::size_t sessions);
+    step_load load_of(const std::vector<session*>& now, int k);
+    void step(const std::vector<session*>& now);
+    void generate(session& s, int k);
     void append(session& s, std::int64_t n);
     void finish(queue::number request);
     void check_rows(const session& s);
@@ -80,6 +89,7 @@ private:
     maps maps_;
     link link_;
     prefixes prefixes_;
+    std::variant<dhisparse::fixed, dhisparse::scheduled, dhisparse::online> width_;
     random_numbers random_;
     outcome out_;
 
@@ -90,6 +100,7 @@ private:
     std::vector<dhisparse::ticket> completed_;
     std::vector<dhisparse::frontier_report> reports_;
     std::vector<queue::number> ended_;
+    std::vector<std::int32_t> accepted_; // proposals of each session in the last round
     std::vector<char> stalled_; // [slots] could not grow in the last plan
     bool active_ = false; // something happened that the next plan goes on with
     std::int32_t optional_before_ = 0;

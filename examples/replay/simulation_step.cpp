@@ -8,47 +8,78 @@ namespace replay {
 
 namespace dh = dhisparse;
 
-void simulation::step_or_wait() {
-    for (const auto request : importing_) // those whose import is done run from the plan after it on
+/// Those whose import is done run from the plan after it on.
+void simulation::start_runs() {
+    for (const auto request : importing_)
         if (auto& s = sessions_.at(request); s.imported && ledger_.running(s.slot)) running_.push_back(request), s.ran = true;
     const auto n_new = std::erase_if(importing_, [&](auto r) { return sessions_.at(r).ran; });
     for (auto i = running_.size() - n_new; i < running_.size(); ++i) {
         auto& s = sessions_.at(running_[i]);
         prefixes_.keep(s.slot, s.from.blocks, with_.block_positions(), s.contents, layout_.shape().page_positions);
     }
-    step_load load{.k = with_.k, .resolves = !with_.resident()};
-    double outside = 0;
-    const auto p = layout_.shape().page_positions;
-    std::vector<session*> now;
-    for (const auto request : running_) {
-        auto& s = sessions_.at(request);
-        if (s.parked || stalled_[static_cast<std::size_t>(s.slot.index)] != 0 || !ledger_.running(s.slot)) continue;
-        const auto share = cost_.outside(maps_.unmapped(s.slot.index, s.positions() / p));
-        outside += share;
-        load.missed_rows += with_.resident() ? 0 : cost_.missed_rows(share, maps_.coldness(s.slot.index, with_.cost.cold_steps), with_.k);
-        now.push_back(&s);
-    }
-    load.sessions = static_cast<int>(now.size());
+}
+
+void simulation::step_or_wait() {
+    start_runs();
+    const auto now = taking_part();
     if (now.empty()) return pass(0);
-    load.outside = outside / load.sessions;
-    load.link_share = link_.share(cost_.step_s(load));
-    const auto seconds = cost_.step_s(load);
-    ++out_.steps;
-    out_.step_s += seconds;
-    out_.missed_rows += load.missed_rows;
-    out_.max_concurrent = std::max<std::int64_t>(out_.max_concurrent, load.sessions);
-    out_.session_s += load.sessions * seconds;
-    pass(seconds);
-    for (auto* s : now) generate(*s);
+    step(now);
     for (const auto request : running_)
         if (sessions_.at(request).generated >= sessions_.at(request).from.output) ended_.push_back(request);
     for (const auto request : ended_) finish(request);
     ended_.clear();
 }
 
+std::vector<simulation::session*> simulation::taking_part() {
+    std::vector<session*> now;
+    for (const auto request : running_)
+        if (auto& s = sessions_.at(request); !s.parked && stalled_[static_cast<std::size_t>(s.slot.index)] == 0 && ledger_.running(s.slot)) now.push_back(&s);
+    return now;
+}
+
+int simulation::next_width(std::size_t sessions) {
+    const bool arrived = next_ && next_->at_s <= clock_s_;
+    dh::width_load load{static_cast<std::int64_t>(sessions), static_cast<std::int64_t>(queue_.n_waiting()) + arrived};
+    if (next_) {
+        const auto pages = ledger_.pages();
+        const auto more = (pages.free + pages.leaving + pages.reclaiming) / std::max(1, ledger_.required_pages({next_->input, next_->output}));
+        load.places = std::min<std::int64_t>(with_.slots, static_cast<std::int64_t>(running_.size() + importing_.size()) + more);
+    }
+    return std::visit([&](auto& width) { return width.next(load); }, width_);
+}
+
+step_load simulation::load_of(const std::vector<session*>& now, int k) {
+    step_load load{.sessions = static_cast<int>(now.size()), .k = k, .resolves = !with_.resident()};
+    const auto p = layout_.shape().page_positions;
+    for (const auto* s : now) {
+        const auto share = cost_.outside(maps_.unmapped(s->slot.index, s->positions() / p));
+        load.outside += share / load.sessions;
+        if (load.resolves) load.missed_rows += cost_.missed_rows(share, maps_.coldness(s->slot.index, with_.cost.cold_steps), k);
+    }
+    load.link_share = link_.share(cost_.step_s(load));
+    return load;
+}
+
+void simulation::step(const std::vector<session*>& now) {
+    const auto k = next_width(now.size());
+    const auto load = load_of(now, k);
+    const auto seconds = cost_.step_s(load);
+    ++out_.steps;
+    out_.step_s += seconds;
+    out_.missed_rows += load.missed_rows;
+    out_.queries += std::int64_t{k} * load.sessions;
+    out_.rounds += load.sessions;
+    out_.max_concurrent = std::max<std::int64_t>(out_.max_concurrent, load.sessions);
+    out_.session_s += load.sessions * seconds;
+    pass(seconds);
+    accepted_.clear();
+    for (auto* s : now) generate(*s, k);
+    std::visit([&](auto& width) { width.note({k, accepted_, load.missed_rows, load.link_share}); }, width_);
+}
+
 /// 0 seconds: no step runs, and the clock goes to what comes next.
 void simulation::pass(double seconds) {
-    if (seconds == 0 && !active_) {
+    if (seconds == 0 && !active_ && !done()) {
         seconds = link_.next_s();
         if (next_ && next_->at_s > clock_s_) seconds = std::min(seconds, next_->at_s - clock_s_);
         if (!std::isfinite(seconds) && queue_.n_waiting() > 0 && prefixes_.drop_oldest()) seconds = 0;
@@ -58,15 +89,13 @@ void simulation::pass(double seconds) {
     link_.run(seconds, completed_);
 }
 
-void simulation::generate(session& s) {
+void simulation::generate(session& s, int k) {
     if (s.started_s < 0) s.started_s = clock_s_;
-    const auto left = s.from.output - s.generated;
-    std::int64_t n = 1;
-    if (with_.k > 1) {
-        const auto u = random_.uniform();
-        for (const auto survives : with_.survival) n += u < survives;
-    }
-    append(s, std::min(n, left));
+    std::int32_t accepted = 0;
+    const auto u = k > 1 ? random_.uniform() : 1;
+    for (int i = 0; i + 1 < k; ++i) accepted += u < with_.survival[static_cast<std::size_t>(i)];
+    accepted_.push_back(accepted);
+    append(s, std::min<std::int64_t>(1 + accepted, s.from.output - s.generated));
 }
 
 /// Tokens that the model has written and the round has committed, page by page.

@@ -10,7 +10,7 @@
 #include <dhisparse/policy/layout/page_major.hpp>
 #include <dhisparse/policy/park_order/youngest.hpp>
 #include <dhisparse/policy/promotion/most_selected.hpp>
-#include <dhisparse/policy/reclaim_order/most_optional.hpp>
+#include <dhisparse/policy/reclaim_order/longest_free.hpp>
 #include <dhisparse/policy/refill_order/in_turn.hpp>
 #include <dhisparse/policy/replacement/lru.hpp>
 #include <dhisparse/tail/boundary_ring.hpp>
@@ -28,7 +28,7 @@ struct default_policies {
     using replacement = lru;
     using promotion = most_selected;
     using growth = stepwise;
-    using reclaim_order = most_optional;
+    using reclaim_order = longest_free;
     using refill_order = in_turn;
     using park_order = youngest;
 };

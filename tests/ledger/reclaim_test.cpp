@@ -155,6 +155,58 @@ TEST_CASE("AD-11 with some of its backups done a request is read rightly, and no
     e.check_history(slot);
 }
 
+TEST_CASE("the request goes first whose pages would stay free for longest", "[ledger]") {
+    ledger_rig rig({.pool_pages = 80, .host_pages = 400});
+    const auto soon = rig.start(48, 4), large = rig.start(40, 80), small = rig.start(8, 80);
+    CHECK(rig.it.reclaim(1) == 10); // more pages than `small`, and far more positions to come than `soon`
+    for (int i = 0; i < 3; ++i) rig.advance();
+    CHECK(n_resident(rig.it, soon) == 12 + 1); // and its tail page
+    CHECK(n_resident(rig.it, large) == 1);
+    CHECK(n_resident(rig.it, small) == 2 + 1);
+    rig.it.reclaim(0);
+    CHECK(rig.it.reclaim(1) == 2); // 2 x 80 positions against 12 x 4
+}
+
+TEST_CASE("of pages that nobody reads those go first that nobody has read for longest, and no more than needed", "[ledger]") {
+    ledger_rig rig({.pool_pages = 60, .host_pages = 400});
+    const auto a = rig.start(16), b = rig.start(24);
+    const auto of_a = rig.it.keep(a, 16).value(), of_b = rig.it.keep(b, 24).value();
+    const auto pages_a = rig.it.page_table(a), pages_b = rig.it.page_table(b);
+    rig.it.finish(b); // before a
+    rig.it.finish(a);
+    const auto c = rig.start(8);
+    CHECK(rig.it.reclaim(7) == 7); // six of b's, one of a's, none of c's
+    for (int i = 0; i < 3; ++i) rig.advance();
+    CHECK(n_resident(rig.it, c) == 2);
+    const auto again = rig.it.try_admit({24, 0, of_a, 16}).value();
+    CHECK(n_resident(rig.it, again) == 3);
+    rig.it.finish(again);
+    const auto other = rig.it.try_admit({24, 0, of_b, 24}).value();
+    CHECK(n_resident(rig.it, other) == 0);
+    CHECK(rig.it.reclaim(3) == 3); // a's, unread again; b's pages that come back are read
+}
+
+TEST_CASE("a page that is wanted back while it is being refilled is never mapped, and leaves when it is there", "[ledger]") {
+    ledger_rig rig({.pool_pages = 24, .host_pages = 100, .refill_pages_per_step = 2});
+    const auto a = rig.start(40);
+    REQUIRE(rig.it.reclaim(10) == 10);
+    for (int i = 0; i < 3; ++i) rig.advance();
+    rig.it.reclaim(0);
+    REQUIRE(rig.advance().copies.size() == 2);
+    REQUIRE(rig.it.pages().optional == 2);
+    const auto free = rig.it.pages().free;
+    CHECK(rig.it.reclaim(2) == 2);
+    CHECK(rig.it.pages().reclaiming == 2);
+    const auto& plan = rig.advance(); // the copies are complete
+    for (const auto& e : plan.edits) CHECK((e.what != dh::edit::kind::map || e.value == -1));
+    CHECK(n_resident(rig.it, a) == 0);
+    CHECK(rig.it.pages().optional == 0);
+    CHECK(rig.it.pages().leaving == 2);
+    rig.advance();
+    CHECK(rig.it.pages().free == free + 2);
+    CHECK(rig.it.counts().refilled_pages == 0);
+}
+
 TEST_CASE("AD-14 refill goes on at its bound, step by step, and an end between two steps leaks nothing", "[ledger]") {
     auto config = plain_config();
     config.refill_pages_per_step = 4;

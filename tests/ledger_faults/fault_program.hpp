@@ -10,6 +10,7 @@
 #include <dhisparse/hierarchy.hpp>
 #include <dhisparse/policy/growth/reserved.hpp>
 #include <dhisparse/policy/reclaim_order/least_recently_admitted.hpp>
+#include <dhisparse/policy/reclaim_order/most_optional.hpp>
 #include <dhisparse/policy/reclaim_order/round_robin.hpp>
 #include <dhisparse/policy/refill_order/first_admitted.hpp>
 
@@ -32,7 +33,7 @@ struct chosen_growth {
 template <int Kind>
 struct chosen_order {
     static constexpr const char* name = "chosen";
-    static inline dh::ledger_policies::key chosen = dh::most_optional::key;
+    static inline dh::ledger_policies::key chosen = dh::longest_free::key;
     static std::uint64_t key(const dh::residency& r) { return chosen(r); }
 };
 struct chosen_policies : dh::default_policies {

@@ -38,7 +38,7 @@ inline void fault_program::choose_config() {
     config_.max_positions = 200;
     if (!random_.one_in(4)) config_.metadata_bytes = 1 << 20;
     chosen_growth::all = random_.one_in(4);
-    chosen_order<0>::chosen = random_.pick({dh::most_optional::key, dh::least_recently_admitted::key, dh::round_robin::key});
+    chosen_order<0>::chosen = random_.pick({dh::longest_free::key, dh::most_optional::key, dh::least_recently_admitted::key, dh::round_robin::key});
     chosen_order<1>::chosen = random_.pick({dh::in_turn::key, dh::first_admitted::key});
     chosen_order<2>::chosen = dh::youngest::key;
 }

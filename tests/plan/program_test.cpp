@@ -38,9 +38,10 @@ std::map<std::string, std::string> run_json(std::vector<std::string> arguments, 
         REQUIRE(got.out[at + 1] == '"');
         REQUIRE(got.out.at(colon) == ':');
         const auto key = got.out.substr(at + 2, colon - at - 3);
-        at = end_of_value(got.out, colon + 1);
+        const auto value = colon + 1 + (got.out[colon + 1] == ' ');
+        at = end_of_value(got.out, value);
         REQUIRE(at < got.out.size());
-        REQUIRE(out.emplace(key, got.out.substr(colon + 1, at - colon - 1)).second);
+        REQUIRE(out.emplace(key, got.out.substr(value, at - value)).second);
         REQUIRE((got.out[at] == ',' || got.out.substr(at) == "}\n"));
     }
     return out;

@@ -56,6 +56,27 @@ constexpr const char* small_shape = R"({"name":"small","layers":3,"k":16,"page_p
  "sources":[{"layer":0,"row_bytes":48,"index_key_bytes":16},{"layer":1,"row_bytes":48},{"layer":2,"row_bytes":48,"positions_per_row":4}],
  "groups":[[0,1],[2]],"announcements":[{"layer":0,"group":0,"consumers":[0,1]},{"layer":2,"group":1,"consumers":[2]}]})";
 
+/// Of a mode's table of figures.
+double figure(const std::string& table, const std::string& line) {
+    const auto at = table.find("\n" + line + ' ');
+    REQUIRE(at != std::string::npos);
+    return std::stod(table.substr(at + 1 + line.size()));
+}
+
+/// A run with real rows that loses none, as its table.
+std::string run_small(const std::string& shape, const arguments& more) {
+    const auto got = run(with({"--model", shape, "--real-bytes", "--mode", "adaptive", "--hot-rows", "64", "--speed", "1000", "--metadata-gib", "0.01"}, more));
+    INFO("stdout: " << got.out << " stderr: " << got.err);
+    REQUIRE(got.code == 0);
+    CHECK(figure(got.out, "finished") == figure(got.out, "requests"));
+    CHECK(figure(got.out, "lost rows") == 0);
+    CHECK(figure(got.out, "budget violations") == 0);
+    return got.out;
+}
+
+/// Survival of the acceptance figures' mean.
+constexpr const char* acceptance = R"({"records":[{"survival":[0.73,0.55,0.41,0.32,0.26,0.21,0.17]}]})";
+
 const arguments as_published{"--row-bytes", "576", "--requests", "400"};
 const arguments small_pool{"--pool-gib", "0.0005", "--host-gib", "0.01", "--hot-rows", "64", "--slots", "8", "--keep", "4", "--context-scale", "0.02"};
 
@@ -100,6 +121,38 @@ TEST_CASE("at 100 K contexts adaptive has five times resident's sessions", "[rep
     CHECK(number(adaptive, "reclaims") > 0);
 }
 
+TEST_CASE("real rows: adaptive has five times resident's sessions where outputs are long", "[replay]") {
+    const scratch_folder folder;
+    const auto shape = written(folder, "small.json", small_shape);
+    const arguments more{"--pool-gib", "0.002", "--host-gib", "0.05", "--slots", "64", "--context", "4096", "--output", "800", "--requests", "60"};
+    const auto adaptive = run_small(shape, more);
+    const auto resident = replay("resident", with(more, {"--model", shape, "--hot-rows", "64", "--speed", "1000", "--metadata-gib", "0.01"}));
+    CHECK(resident.at("max_concurrent") == 3);
+    CHECK(figure(adaptive, "concurrent sessions, mean") >= 5 * number(resident, "mean_concurrent"));
+    CHECK(figure(adaptive, "tokens/s") >= 5 * number(resident, "tokens_per_s"));
+}
+
+TEST_CASE("requests whose index keys outgrow the pool are parked, or restarted where the host tier is full", "[replay]") {
+    const scratch_folder folder;
+    const auto shape = written(folder, "small.json", small_shape);
+    const arguments grows{"--pool-gib", "0.0002", "--slots", "8", "--context", "100", "--output", "1600", "--requests", "24"};
+    const auto parked = run_small(shape, with(grows, {"--host-gib", "0.01"}));
+    CHECK(figure(parked, "requests parked") > 0);
+    CHECK(figure(parked, "requests restarted") == 0);
+    CHECK(figure(parked, "concurrent sessions, most") == 8);
+    const auto restarted = run_small(shape, with(grows, {"--host-gib", "0.0005"}));
+    CHECK(figure(restarted, "requests restarted") > 0);
+    CHECK(figure(restarted, "tokens/s") < figure(parked, "tokens/s")); // what was generated is generated again
+}
+
+TEST_CASE("the last request may be one that is refused", "[replay]") {
+    const scratch_folder folder;
+    const auto csv = written(folder, "a.csv", "arrival_s,input_tokens,output_tokens\n0,100,10\n1,200000000,10\n");
+    const auto got = run({"--json", "--trace", csv});
+    REQUIRE(got.code == 0);
+    CHECK(json::parse(got.out).at("finished") == 1);
+}
+
 TEST_CASE("OB-10 twice the host bytes a row make a step slower", "[replay]") {
     const arguments once_row{"--host-row-bytes", "2304"}, twice_row{"--host-row-bytes", "4608"};
     const auto calm = with(as_published, {"--speed", "5"}), more = with(as_published, {"--speed", "1000"});
@@ -137,6 +190,46 @@ TEST_CASE("accepted proposals make tokens faster", "[replay]") {
     const auto with_all = replay("adaptive", with(few, {"--speculate", "4", "--acceptance", all}));
     CHECK(number(with_none, "tpot_p50_ms") > number(plain, "tpot_p50_ms"));
     CHECK(number(with_all, "tpot_p50_ms") < 0.35 * number(with_none, "tpot_p50_ms"));
+}
+
+TEST_CASE("online is within 3 % of the best fixed width at every load, and above the published schedule", "[replay]") {
+    const scratch_folder folder;
+    const auto rates = written(folder, "rates.json", acceptance);
+    double overall = 1;
+    for (const char* speed : {"5", "30", "1000"}) {
+        const auto at = [&](const char* k) {
+            return number(replay("adaptive", with(as_published, {"--speed", speed, "--service", "azure-conversation", "--slots", "200", "--speculate", k, "--acceptance", rates})), "tokens_per_s");
+        };
+        const auto online = at("online"), scheduled = at("schedule");
+        double best = 0;
+        for (const char* k : {"2", "4", "5", "6", "7", "8"}) best = std::max(best, at(k));
+        CAPTURE(speed, online, scheduled, best);
+        CHECK(online >= 0.97 * best);
+        overall *= online / scheduled;
+    }
+    CHECK(overall > 1);
+}
+
+TEST_CASE("a round is as wide as the schedule has it, and rings and staging come off the pool", "[replay]") {
+    const auto plain = run(with(as_published, {"--mode", "adaptive", "--speed", "5"}));
+    const auto few = run(with(as_published, {"--mode", "adaptive", "--service", "azure-code", "--speculate", "schedule"}));
+    const auto many = run(with(as_published, {"--mode", "adaptive", "--speed", "1000", "--speculate", "schedule"}));
+    CHECK(figure(plain.out, "queries a round, mean") == 1);
+    CHECK(figure(few.out, "queries a round, mean") == 8);
+    CHECK(figure(many.out, "queries a round, mean") < 5);
+    CHECK_THAT(plain.out, ContainsSubstring("33447 pages") && ContainsSubstring("K = 1\n"));
+    // 256 x (2,176 ring rows of 12,288 bytes + (8 x 2,048 - 4,096) staged rows in four lanes of 576)
+    CHECK_THAT(many.out, ContainsSubstring("K = by schedule, at most 8; rings and staging 13.12 GiB of the pool") && ContainsSubstring("28569 pages"));
+}
+
+TEST_CASE("widths are compared at each speed, in a table and a figure", "[replay]") {
+    const scratch_folder folder;
+    const auto svg = (folder / "out.svg").string();
+    const auto got = run({"--mode", "adaptive", "--requests", "40", "--widths", "1,100", "--plot", svg, "--query-ms", "0.045", "--draft-ms", "1.5"});
+    INFO(got.err);
+    REQUIRE(got.code == 0);
+    for (const char* text : {"K = 1", "K = 8", "schedule", "online", "o/best", "\n       1", "\n     100", "Overall", "--query-ms 0.045", "--draft-ms 1.5"}) CHECK_THAT(got.out, ContainsSubstring(text));
+    for (const char* text : {"mooncake-conversation: tokens a second", "of the best fixed width", "time of a token", ">K = 8<", ">online<"}) CHECK_THAT(contents(svg), ContainsSubstring(text));
 }
 
 TEST_CASE("traces come from files of either format", "[replay]") {
@@ -182,7 +275,8 @@ TEST_CASE("wrong input is refused in one line", "[replay]") {
     check_refused({"--speed", "nan"}, "--speed is nan");
     check_refused({"--hot-rows", "100"}, "multiples of 64");
     check_refused({"--speculate", "0"}, "--speculate is 0, permitted: 1 to 64");
-    check_refused({"--speculate", "schedule"}, "--speculate is schedule");
+    check_refused({"--speculate", "offline"}, "--speculate is offline, permitted: 1 to 64, schedule, online");
+    check_refused({"--metadata-gib", "0"}, "--metadata-gib is 0");
     check_refused({"--acceptance", "x"}, "only with --speculate");
     check_refused({"--speculate", "2", "--acceptance", "/nowhere"}, "--acceptance is /nowhere");
     check_refused({"--warm-miss", "2"}, "--warm-miss is 2, permitted: 0 to 1");
@@ -192,8 +286,12 @@ TEST_CASE("wrong input is refused in one line", "[replay]") {
     check_refused({"--trace", "/nowhere.csv"}, "--trace is /nowhere.csv");
     check_refused({"--trace", "trace.txt"}, ".csv or .jsonl");
     check_refused({"--trace", "a.csv", "--context", "5"}, "only without --trace");
+    check_refused({"--requests", "1", "--pool-gib", "12", "--speculate", "8"}, "bytes beside what speculation takes");
     check_refused({"--requests", "1", "--plot", "/nowhere/out.svg"}, "--plot is /nowhere/out.svg");
     check_refused({"--sped", "2"}, "--sped");
+    CHECK_THAT(run({"--widths", "1,x"}).err, ContainsSubstring("--widths is x"));
+    CHECK_THAT(run({"--widths", "1", "--speculate", "4"}).err, ContainsSubstring("only without --speculate"));
+    CHECK(run({"--widths", "1", "--json"}).code == 2);
     const std::string header = "arrival_s,input_tokens,output_tokens\n";
     const std::pair<const char*, std::string> files[] = {
         {"1: the first line", "a,b,c\n"},           {"2: not three numbers", header + "0,1\n"},     {"2: not three numbers", header + "0,1,2,3\n"},

@@ -112,8 +112,8 @@ public:
 
 private:
     using phase = detail::phase;
-    using place = detail::page_record::place;
     using page_record = detail::page_record;
+    using place = page_record::place;
     using slot_state = detail::slot_state;
     using prefix_state = detail::prefix_state;
     using outstanding = detail::outstanding;
@@ -153,12 +153,15 @@ private:
     bool may_grant() const { return host_.capacity() > 0 && unpromised() > config_.reserve_pages + kept_; }
     void grant(page_record& r);
     void ungrant(page_record& r);
-    void count_reclaimable(std::int32_t change) { reclaimable_ += change; }
+    void note_exit(page_record& r);
+    void note_readers(page_record& r);
+    void note_readers_of(std::int32_t s);
+    std::int32_t n_readers(const page_record& r) const;
     void unmap(page_record& r);
     void map_for_all(const page_record& r);
     void list_absent(std::int32_t s, std::int32_t page);
     void note_refillable(std::int32_t s);
-    residency residency_of(std::int32_t s, std::uint64_t served) const { return {at(s).n_optional, at(s).admitted, served}; }
+    residency residency_of(std::int32_t s, std::uint64_t served) const;
     std::optional<gpu_page> take_tail(slot_state& slot);
     void hold_tail(slot_state& slot, std::int32_t change);
     bool give_index_pages(std::int32_t s, std::int64_t position_pages, bool quietly = false);
@@ -170,7 +173,7 @@ private:
     void say(edit::kind what, std::int32_t slot, std::int64_t value, std::int32_t index = 0) { next_.edits.push_back({what, slot, index, value}); }
 
     // reclaim, refill
-    choice choose(std::int64_t pages) const;
+    choice choose(std::int64_t pages, bool whole_requests) const;
     void leave(std::int32_t r);
     void reclaim_for_growth();
     void name_one_to_park();
@@ -227,12 +230,13 @@ private:
     std::vector<std::int32_t> parking_;    // slots whose copies to the host are under way
     std::set<std::tuple<std::uint64_t, std::uint64_t, std::int32_t>> refillable_; // key, admission, slot
     std::deque<std::pair<std::int32_t, std::uint32_t>> to_back_up_;                // record, use
+    std::map<std::uint64_t, std::int32_t> unread_;                                 // records that may leave and nobody reads, by age
     std::int32_t required_ = 0, optional_ = 0, promised_ = 0;
     std::int32_t reclaimable_ = 0, reclaiming_ = 0; // of the optional: may leave; leave once copied
     std::int64_t kept_ = 0;      // free pages that wait for an admission
     ticket last_ticket_ = 0;
     std::int64_t last_prefix_ = 0;
-    std::uint64_t n_admitted_ = 0, n_reclaims_ = 0, n_refills_ = 0;
+    std::uint64_t n_admitted_ = 0, n_reclaims_ = 0, n_refills_ = 0, n_unread_ = 0;
     std::map<ticket, outstanding> outstanding_;
     outstanding leaving_; // let go of by the next fence
     step_plan next_, current_;

@@ -69,7 +69,7 @@ inline void ledger::landed(slot_id id, std::int32_t first, std::int32_t n) {
         r.landed = true;
         say(edit::kind::map, id.index, number(r.gpu), page);
         if (r.at == place::optional) {
-            count_reclaimable(1);
+            note_exit(r);
             if (config_.backup_pages_per_step > 0) to_back_up_.emplace_back(number_of, r.use);
         } else if (page < slot.prompt / size_.p() && host_.capacity() > 0) {
             start_backup(number_of);

@@ -15,6 +15,7 @@ inline std::int32_t ledger::record_number(std::int32_t s, std::int32_t page) {
     }
     number_of = free_records_.back();
     free_records_.pop_back();
+    record(number_of).self = number_of;
     record(number_of).page = page;
     record(number_of).slots.push_back(s);
     return number_of;
@@ -29,15 +30,18 @@ inline const ledger::page_record& ledger::page_of(std::int32_t s, std::int32_t p
 }
 
 inline void ledger::hold(std::int32_t r, std::int32_t s) {
-    record(r).slots.push_back(s);
-    at(s).n_optional += record(r).at == place::optional;
+    auto& page = record(r);
+    page.slots.push_back(s);
+    if (page.listed != page_record::exit::no) at(s).leaving_as(page.listed).insert(page.page);
+    note_readers(page);
 }
 
 /// The slot holds the page no more.
 inline void ledger::let_go(std::int32_t r, std::int32_t s) {
     auto& page = record(r);
     std::erase(page.slots, s);
-    at(s).n_optional -= page.at == place::optional;
+    if (page.listed != page_record::exit::no) at(s).leaving_as(page.listed).erase(page.page);
+    note_readers(page);
     free_if_unheld(r);
 }
 
@@ -59,24 +63,54 @@ inline void ledger::free_gpu(page_record& r) {
     leaving_.gpu.push_back(std::exchange(r.gpu, gpu_page::none));
     r.at = place::away;
     r.filling = r.leaving = false;
+    note_exit(r);
 }
 
 /// A page on the GPU becomes optional: equation (3).
 inline void ledger::grant(page_record& r) {
     r.at = place::optional;
     ++optional_;
-    for (const auto s : r.slots) ++at(s).n_optional;
-    if (r.landed) count_reclaimable(1);
+    note_exit(r);
     if constexpr (DHISPARSE_CHECKS)
         require<error>(required_ + optional_ + config_.reserve_pages <= gpu_.capacity(), "optional page granted out of the reserve: required ", required_,
                        ", optional ", optional_, ", reserve ", config_.reserve_pages, ", capacity ", gpu_.capacity());
 }
 
 inline void ledger::ungrant(page_record& r) {
-    if (r.leaving) --reclaiming_;
-    else if (r.landed) count_reclaimable(-1);
+    reclaiming_ -= r.leaving;
     --optional_;
-    for (const auto s : r.slots) --at(s).n_optional;
+}
+
+/// Whether a page may leave, and how, has changed: whoever holds it lists it so.
+inline void ledger::note_exit(page_record& r) {
+    using exit = page_record::exit;
+    const bool may = r.at == place::optional && r.landed && !r.leaving;
+    const auto now = !may ? exit::no : r.copied == durability::durable && !r.filling ? exit::at_once : exit::once_copied;
+    const auto before = std::exchange(r.listed, now);
+    if (now == before) return;
+    reclaimable_ += (now != exit::no) - (before != exit::no);
+    for (const auto s : r.slots) {
+        if (before != exit::no) at(s).leaving_as(before).erase(r.page);
+        if (now != exit::no) at(s).leaving_as(now).insert(r.page);
+    }
+    note_readers(r);
+}
+
+inline void ledger::note_readers(page_record& r) {
+    const auto n = r.listed == page_record::exit::no ? -1 : n_readers(r);
+    if ((n == 0) == (r.unread > 0)) return;
+    if (r.unread > 0) unread_.erase(std::exchange(r.unread, 0));
+    else unread_[r.unread = ++n_unread_] = r.self;
+}
+
+/// The slot has become a reader of its pages, or is none any more.
+inline void ledger::note_readers_of(std::int32_t s) {
+    for (const auto* pages : {&at(s).leave_at_once, &at(s).leave_once_copied})
+        for (const auto page : *pages) note_readers(page_of(s, page));
+}
+
+inline std::int32_t ledger::n_readers(const page_record& r) const {
+    return static_cast<std::int32_t>(std::count_if(r.slots.begin(), r.slots.end(), [&](auto s) { return at(s).reads(); }));
 }
 
 /// A durable page leaves every map, and the GPU with the next fence. A tail page stays required until then.

@@ -50,6 +50,7 @@ inline bool ledger::park(slot_id id) {
     if (!may || host_pages_to_park(s) > host_.n_free()) return false;
     say(edit::kind::close, s, 0);
     slot.phase = phase::parking;
+    note_readers_of(s);
     parking_.push_back(s);
     note_refillable(s);
     if (std::exchange(slot.growing, false)) std::erase(growing_, s);
@@ -156,6 +157,7 @@ inline bool ledger::try_resume(slot_id id) {
     const auto hot_pages = size_.layout().limits().hot_pages;
     kept_ = std::max<std::int64_t>(0, kept_ - hot_pages - size_.tail_pages() - index_pages);
     slot.phase = phase::resuming;
+    note_readers_of(s);
     for (std::int64_t i = 0; i < hot_pages; ++i) slot.hot.push_back(*gpu_.take(page_class::hot));
     for (std::int64_t i = 0; i < index_pages; ++i) slot.index.push_back(*gpu_.take(page_class::index));
     slot.tail_quota = size_.tail_pages();

@@ -85,13 +85,20 @@ inline void ledger::audit() const {
         required += page.at == place::shared;
         optional += page.at == place::optional;
         reclaiming += page.at == place::optional && page.leaving;
-        reclaimable += page.at == place::optional && page.landed && !page.leaving;
+        const bool may_leave = page.at == place::optional && page.landed && !page.leaving;
+        reclaimable += may_leave;
+        require<error>(may_leave == (page.listed != page_record::exit::no), name(), "may leave and isn't listed, or the other way round");
+        require<error>((page.unread > 0) == (may_leave && n_readers(page) == 0), name(), "is read and listed as unread, or the other way round");
     }
     for (std::size_t s = 0; s < slots_.size(); ++s) {
         const auto& slot = slots_[s];
-        std::int32_t n_optional = 0;
-        for (const auto& page : slot.pages) n_optional += page.record >= 0 && record(page.record).at == place::optional;
-        require<error>(n_optional == slot.n_optional, "slot ", s, " counts ", slot.n_optional, " optional pages, holds ", n_optional);
+        std::size_t may_leave = 0;
+        for (const auto& page : slot.pages) {
+            if (page.record < 0 || record(page.record).listed == page_record::exit::no) continue;
+            const auto how = record(page.record).listed;
+            may_leave += (how == page_record::exit::at_once ? slot.leave_at_once : slot.leave_once_copied).contains(record(page.record).page);
+        }
+        require<error>(may_leave == slot.n_may_leave(), "slot ", s, " lists ", slot.n_may_leave(), " pages that may leave, and holds ", may_leave);
         required += static_cast<std::int32_t>(slot.hot.size() + slot.index.size()) + std::max(slot.tail_quota, slot.tail_held);
         promised += std::max(0, slot.tail_quota - slot.tail_held);
         require<error>(slot.tails_coming >= 0 && slot.n_copies >= 0, "slot ", s, " awaits less than nothing");

@@ -5,48 +5,46 @@
 
 namespace dhisparse {
 
-/// Equation (4): whole requests in order, with the pages whose last holder is among them; what no live request holds comes
-/// first. Empty where all of them don't cover `pages`.
-inline ledger::choice ledger::choose(std::int64_t pages) const {
+inline residency ledger::residency_of(std::int32_t s, std::uint64_t served) const {
+    const auto& slot = at(s);
+    return {static_cast<std::int32_t>(slot.n_may_leave()), slot.admitted, served, slot.positions - (slot.imported ? slot.frontier : slot.prompt)};
+}
+
+/// Equation (4): whole requests in order, with the pages whose last reader is among them; what no live request reads comes
+/// first, longest unread first and no more of it than needed. Not whole_requests: of the last request too. Empty where all
+/// of them don't cover `pages`. Grows with what it answers and the number of slots, not with what is held.
+inline ledger::choice ledger::choose(std::int64_t pages, bool whole_requests) const {
     choice out;
-    std::map<std::int32_t, std::size_t> chosen; // of a shared page, how many of those who read it
-    const auto may_leave = [](const page_record& r) { return r.at == place::optional && r.landed && !r.leaving; };
-    const auto n_readers = [&](const page_record& r) {
-        return static_cast<std::size_t>(std::count_if(r.slots.begin(), r.slots.end(), [&](auto s) { return at(s).on_device() || at(s).phase == phase::resuming; }));
-    };
-    const auto n = [&] { return static_cast<std::int64_t>(out.records.size()); };
-    const auto add_unread = [&](std::int32_t r) {
-        if (may_leave(record(r)) && n_readers(record(r)) == 0 && chosen[r]++ == 0) out.records.push_back(r);
-    };
-    for (const auto& [id, prefix] : prefixes_)
-        if (n() < pages) std::for_each(prefix.records.begin(), prefix.records.end(), add_unread);
+    const auto lacks = [&] { return static_cast<std::int64_t>(out.records.size()) < pages; };
+    for (auto at = unread_.begin(); lacks() && at != unread_.end(); ++at) out.records.push_back(at->second);
+    if (!lacks()) return out;
     std::vector<std::tuple<std::uint64_t, std::uint64_t, std::int32_t>> order;
-    for (std::int32_t s = 0; s < static_cast<std::int32_t>(slots_.size()); ++s) {
-        const auto& slot = at(s);
-        if (slot.n_optional == 0) continue;
-        if (slot.phase != phase::parking && slot.phase != phase::parked) order.emplace_back(policies_.reclaim_order(residency_of(s, slot.reclaimed)), slot.admitted, s);
-        else
-            for (const auto& page : slot.pages)
-                if (page.record >= 0) add_unread(page.record);
-    }
+    for (std::int32_t s = 0; s < static_cast<std::int32_t>(slots_.size()); ++s)
+        if (at(s).reads() && at(s).n_may_leave() > 0) order.emplace_back(policies_.reclaim_order(residency_of(s, at(s).reclaimed)), at(s).admitted, s);
     std::sort(order.begin(), order.end());
+    std::map<std::int32_t, std::int32_t> chosen; // of a shared page, how many of those who read it
     for (const auto& [key, admitted, s] : order) {
-        if (n() >= pages) break;
+        if (!lacks()) break;
         out.slots.push_back(s);
-        for (const auto& page : at(s).pages) {
-            if (page.record < 0 || !may_leave(record(page.record))) continue;
-            const auto readers = n_readers(record(page.record));
-            if (readers == 1 || ++chosen[page.record] == readers) out.records.push_back(page.record);
-        }
+        const auto take = [&](const detail::page_order& those) {
+            for (const auto page : those) {
+                if (!whole_requests && !lacks()) return;
+                const auto& r = page_of(s, page);
+                const auto readers = n_readers(r);
+                if (readers == 1 || ++chosen[r.self] == readers) out.records.push_back(r.self);
+            }
+        };
+        take(at(s).leave_at_once);
+        take(at(s).leave_once_copied);
     }
-    return n() >= pages ? out : choice{};
+    return lacks() ? choice{} : out;
 }
 
 inline std::int32_t ledger::reclaim(std::int64_t pages) {
     require(pages >= 0, "reclaim: ", pages, " pages, permitted: 0 and more");
     if (pages == 0) kept_ = 0;
     if (pages == 0 || pages > reclaimable_) return 0;
-    const auto chosen = choose(pages);
+    const auto chosen = choose(pages, true);
     if (chosen.records.empty()) return 0;
     kept_ = std::max(kept_, unpromised() + coming() + pages);
     ++n_reclaims_;
@@ -61,9 +59,9 @@ inline std::int32_t ledger::reclaim(std::int64_t pages) {
 inline void ledger::leave(std::int32_t r) {
     auto& page = record(r);
     if (page.copied == durability::durable && !page.filling) return unmap(page);
-    count_reclaimable(-1);
     ++reclaiming_;
     page.leaving = true;
+    note_exit(page);
     if (page.copied == durability::none) start_backup(r);
 }
 
@@ -76,16 +74,14 @@ inline std::int32_t ledger::lacking(std::int32_t s) const {
     return static_cast<std::int32_t>(index + tail);
 }
 
-/// Slots that could not grow take optional history page by page, durable ones first; what is still lacking waits for a park.
+/// Slots that could not grow take optional history page by page, a request's durable ones first; what is still lacking waits for a park.
 inline void ledger::reclaim_for_growth() {
     if (growing_.empty()) return;
     std::int64_t wanted = 0;
     for (const auto s : growing_) wanted += lacking(s);
     const auto lack = std::min<std::int64_t>(wanted - unpromised() - coming(), reclaimable_);
     if (lack > 0) {
-        auto records = choose(lack).records;
-        std::stable_partition(records.begin(), records.end(), [&](auto r) { return record(r).copied == durability::durable; });
-        records.resize(std::min(records.size(), static_cast<std::size_t>(lack)));
+        const auto records = choose(lack, false).records;
         counts_.reclaims += !records.empty();
         for (const auto r : records) leave(r);
     }

@@ -66,10 +66,12 @@ inline void ledger::page_done(const outstanding& work) {
         r.filling = false;
         if (work.what != outstanding::kind::refill) return;
         if (r.leaving) return unmap(r);
+        note_exit(r);
         ++counts_.refilled_pages;
         return map_for_all(r);
     }
     r.copied = durability::durable;
+    note_exit(r);
     ++counts_.backed_up_pages;
     const auto s = r.slots.empty() ? -1 : r.slots.front();
     if (r.at == place::tail) --at(s).tails_coming;

@@ -6,7 +6,7 @@
 #include <dhisparse/ledger/demand.hpp>
 #include <dhisparse/policy/growth/stepwise.hpp>
 #include <dhisparse/policy/park_order/youngest.hpp>
-#include <dhisparse/policy/reclaim_order/most_optional.hpp>
+#include <dhisparse/policy/reclaim_order/longest_free.hpp>
 #include <dhisparse/policy/refill_order/in_turn.hpp>
 #include <dhisparse/residency/slot_tables.hpp>
 #include <dhisparse/tail/tail_pages.hpp>
@@ -29,7 +29,7 @@ struct ledger_config {
 struct ledger_policies {
     using key = std::uint64_t (*)(const residency&);
     std::int64_t (*growth)(std::int64_t, std::int64_t) = stepwise::positions;
-    key reclaim_order = most_optional::key, refill_order = in_turn::key, park_order = youngest::key;
+    key reclaim_order = longest_free::key, refill_order = in_turn::key, park_order = youngest::key;
 
     /// Of a bundle such as default_policies.
     template <class Policies>

@@ -5,7 +5,9 @@
 #include <dhisparse/copy/tiers.hpp>
 #include <dhisparse/durable/durability.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 namespace dhisparse::detail {
@@ -27,10 +29,33 @@ struct page_record {
     bool whole_copy = false; // some rows were written without a row backup: needs a page copy
     bool filling = false;    // its copy to the GPU is under way: not mapped
     bool leaving = false;    // leaves the GPU as soon as its copy is done
+    std::int32_t self = -1;  // its own number
     std::int32_t page = -1;  // its number in every request that holds it
     std::int32_t n_prefixes = 0;
     std::uint32_t use = 0;   // tells the record from its earlier uses
     std::vector<std::int32_t> slots; // that hold it
+
+    /// Whether it may leave the GPU for others, and what is noted of it then.
+    enum class exit : std::uint8_t { no, at_once, once_copied };
+    exit listed = exit::no;
+    std::uint64_t unread = 0; // where it may leave and nobody reads it: since when, in the ledger's order of those; 0: not so
+};
+
+/// Pages in ascending order. They come and go at the ends, mostly, which costs the same however many there are.
+class page_order {
+public:
+    void insert(std::int32_t page) { pages_.insert(at(page), page); }
+    void erase(std::int32_t page) { pages_.erase(at(page)); }
+    bool contains(std::int32_t page) const { return std::binary_search(pages_.begin(), pages_.end(), page); }
+    std::size_t size() const { return pages_.size(); }
+    auto begin() const { return pages_.begin(); }
+    auto end() const { return pages_.end(); }
+
+private:
+    std::deque<std::int32_t>::iterator at(std::int32_t page) {
+        return pages_.empty() || pages_.back() < page ? pages_.end() : std::lower_bound(pages_.begin(), pages_.end(), page);
+    }
+    std::deque<std::int32_t> pages_;
 };
 
 enum class phase : std::uint8_t {
@@ -62,7 +87,6 @@ struct slot_state {
     std::int32_t tails_coming = 0; // of tail_held, those whose backup or fence is awaited
     std::int32_t map_pages = 0;  // page-map entries
     std::int32_t n_copies = 0;   // that it waits for
-    std::int32_t n_optional = 0; // optional pages that it holds
     std::int32_t n_stalled = 0;  // plans in a row in which it could not grow
     std::int64_t run = 0;
     std::uint64_t admitted = 0, reclaimed = 0, refilled = 0, refill_key = 0;
@@ -72,9 +96,13 @@ struct slot_state {
     std::vector<gpu_page> hot, index;
     std::vector<host_page> saved_index; // part i % parts of index page i / parts
     std::vector<std::int32_t> absent;   // a stack of pages that are, or were, in the host tier alone
+    page_order leave_at_once, leave_once_copied; // pages that may leave the GPU
 
     bool on_device() const { return phase == phase::importing || phase == phase::finishing || phase == phase::running; }
+    page_order& leaving_as(page_record::exit how) { return how == page_record::exit::at_once ? leave_at_once : leave_once_copied; }
+    std::size_t n_may_leave() const { return leave_at_once.size() + leave_once_copied.size(); }
     bool importing() const { return phase == phase::importing; }
+    bool reads() const { return on_device() || phase == phase::resuming; }
 };
 
 struct prefix_state {

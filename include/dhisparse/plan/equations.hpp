@@ -2,11 +2,13 @@
 #pragma once
 
 #include <dhisparse/draft/ring_equations.hpp>
+#include <dhisparse/policy/width/scheduled.hpp>
 
 #include <cstdint>
 
 namespace dhisparse::plan {
 
+using dhisparse::published_width;
 using dhisparse::ring_row;  // (10)
 using dhisparse::ring_rows; // (9)
 
@@ -19,10 +21,6 @@ constexpr std::int64_t staging_bytes(std::int64_t sessions, std::int64_t k_max, 
 constexpr bool speculation_pays(double sessions_spec, double sessions_plain, double tpot_ratio) {
     return sessions_spec / sessions_plain > tpot_ratio;
 }
-
-/// The published width schedule: 8 to 32 sessions, 6 at 64, 4 from 128. Between them the wider one's
-/// neighbour is taken: 6 for 33 to 127.
-constexpr int published_width(std::int64_t sessions) { return sessions <= 32 ? 8 : sessions < 128 ? 6 : 4; }
 
 /// Published for GLM-5.3 with DFlash2, where no other number is given. The 140 sessions are measured:
 /// they do not follow from the published bytes.

@@ -43,6 +43,7 @@ struct allocated_bytes {
     std::int64_t page = 0;   // of the pool
     std::int64_t hot_pages = 0, tail_pages = 0, index_pages = 0, leased_pages = 0;
     std::int64_t tail = 0;          // rows of all tail pages
+    std::int64_t staging = 0;       // of the arena behind the pages: rows of a round's union beyond the hot cache
     std::int64_t metadata = 0;      // slot tables: maps, hot indexes, stamps
     std::int64_t page_padding = 0;  // bytes of hot, tail and leased pages that hold nothing
     std::int64_t index_padding = 0; // the same of index pages: pitch, and the last page's rest

@@ -72,12 +72,13 @@ allocated_bytes allocate(const request& asked, const session_bytes& session, std
     out.leased_pages = ceil_div(session.unselected, out.page);
     const auto pages = out.hot_pages + out.tail_pages + out.index_pages + out.leased_pages;
     const auto pool_pages = asked.hbm_bytes > 0 ? asked.hbm_bytes / out.page : checked_mul(pages, slots, "pool pages");
-    layout = page_layout::make<Layout>(asked.shape, {std::max(pool_pages, pages), limits.hot_pages, limits.k_max}); // may refuse
+    layout = page_layout::make<Layout>(asked.shape, {std::max(pool_pages, pages), limits.hot_pages, limits.k_max, slots}); // may refuse
+    out.staging = ceil_div<std::int64_t>(layout.staging_bytes(), slots);
     out.tail = out.tail_pages * layout.payload_bytes();
     out.metadata = metadata_bytes(layout, slots, asked.context + ahead);
     out.page_padding = (out.hot_pages + out.tail_pages) * (out.page - layout.payload_bytes()) + out.leased_pages * out.page - session.unselected;
     out.index_padding = checked_mul(out.index_pages, out.page, "index bytes") - session.index;
-    out.total = checked_mul(pages, out.page, "bytes of a session") + out.metadata + session.ring + session.staging;
+    out.total = checked_mul(pages, out.page, "bytes of a session") + out.metadata + session.ring + out.staging;
     return out;
 }
 
