@@ -33,8 +33,7 @@ public:
             if (graph_) cudaGraphExecDestroy(graph_);
         }
         results(const results&) = delete;
-        int n_tokens(int) const { return 1; }
-        const std::uint8_t* tokens(int slot) const { return said_.data() + slot; }
+        std::span<const std::uint8_t> tokens(int slot) const { return {said_.data() + slot, 1}; }
 
     private:
         friend class cuda_tiny_model;

@@ -34,7 +34,7 @@ struct loop_config {
 ///   forward(round, resolve)   target pass; calls resolve(announcement, selection, locations) for each announcement
 ///   verify(round, out)        accepted() counts, the tokens that they give, and the next anchors
 ///   launched(out), wait(out)  the step's end in the stream; the host waits for it. drain(): for copies too
-/// results: what the device tells the host, one for each step in flight: n_tokens(slot), tokens(slot).
+/// results: what the device tells the host, one for each step in flight: tokens(slot), those of a round or of a prompt's end.
 /// widths: false where every request of a batch has one query.
 template <class Kv, class Model>
 class serving_loop {
@@ -65,7 +65,7 @@ public:
     }
 
     const loop_counts& counts() const { return counts_; }
-    std::int64_t now() const { return now_; }
+    std::int64_t now() const { return now_; } // step, from 0; those without anything to do are left out
     std::size_t n_waiting() const { return waiting_.size() + queue_.n_waiting(); }
     std::size_t n_parked() const { return queue_.n_parked(); }
     std::size_t n_ended() const { return n_ended_; }
@@ -75,7 +75,6 @@ public:
 private:
     using queue = dh::admission::fifo<Kv>;
     using record = step_record<Model>;
-    using row = typename record::row;
 
     /// The host launches this step before it has read the one before it: tokens, accepted counts and frontiers stay on
     /// the device, and what the host knows is one step old. The hierarchy is configured for that by steps_ahead = 1.
@@ -92,19 +91,16 @@ private:
         read(before);
         keep_prefixes();
         check_progress();
-        ++counts_.steps;
         counts_.most_at_once = std::max(counts_.most_at_once, static_cast<std::int64_t>(n_running()));
         if (told_.stepped) told_.stepped(*this);
-        ++now_;
+        ++counts_.steps, ++now_;
     }
 
     void take_arrivals() {
-        const bool idle = n_ended_ == sessions_.size() && n_arrived_ < arriving_.size();
-        if (idle) now_ = std::max(now_, arriving_[n_arrived_]->arrival_step); // nothing to do until then
+        if (n_ended_ == sessions_.size()) now_ = std::max(now_, arriving_[n_arrived_]->arrival_step); // nothing to do until then
         for (; n_arrived_ < arriving_.size() && arriving_[n_arrived_]->arrival_step <= now_; ++n_arrived_) {
             const auto number = static_cast<std::size_t>(arriving_[n_arrived_] - requests_.data());
-            sessions_.push_back({.asked = &requests_[number], .told = &replies_[number], .number = number});
-            auto& s = sessions_.back();
+            auto& s = sessions_.emplace_back(session{.asked = &requests_[number], .told = &replies_[number], .number = number});
             s.told->arrived = s.asked->arrival_step;
             waiting_.push_back(&s);
             if (s.asked->abort_step) leaving_.push_back(&s);
@@ -133,7 +129,7 @@ private:
         auto& s = *waiting_.front();
         waiting_.pop_front();
         const auto shared = prefixes_.find(s.asked->prompt);
-        s.wanted = {static_cast<std::int64_t>(s.asked->prompt.size()), s.asked->tokens, shared.prefix, shared.positions};
+        s.wanted = {std::ssize(s.asked->prompt), s.asked->tokens, shared.prefix, shared.positions};
         const auto ticket = queue_.submit(s.wanted);
         if (!ticket) return end(s, ending::refused);
         s.ticket = *ticket;
@@ -176,12 +172,14 @@ private:
         const bool front_waits = front_ && std::string_view(kv_.fits(front_->wanted).limit) == "host pages";
         const bool growth_waits = !plan.stalled.empty() && kv_.ledger().free_host_pages() == 0;
         if (!front_waits && !growth_waits && idle_steps_ < 4) return;
-        const auto spare = front_ ? front_->wanted.prefix : dh::prefix_id::none;
-        if (prefixes_.drop_oldest(spare) || spare == dh::prefix_id::none) return;
+        if (prefixes_.drop_oldest(awaited_prefix()) || awaited_prefix() == dh::prefix_id::none) return;
         queue_.cancel(front_->ticket);
         waiting_.push_front(std::exchange(front_, nullptr));
         prefixes_.drop_oldest(dh::prefix_id::none);
     }
+
+    /// That must not be dropped: the queue's front is going to share it.
+    dh::prefix_id awaited_prefix() const { return front_ ? front_->wanted.prefix : dh::prefix_id::none; }
 
     /// Prompts enter page by page, in order of admission, as many pages a step as the configuration says.
     void prefill(record& now) {
@@ -193,7 +191,7 @@ private:
     /// Returns the pages that it took: fewer than asked for, or none, where what has landed is on its way to the host tier.
     int prefill_chunk_of(session& s, int pages, record& now) {
         const auto p = kv_.shape().page_positions;
-        const auto n = static_cast<std::int64_t>(s.asked->prompt.size());
+        const auto n = std::ssize(s.asked->prompt);
         if (!s.landed) s.imported = kv_.shared_positions(s.slot); // a park may have taken what was shared of a page
         const auto page = static_cast<std::int32_t>(s.imported / p);
         const auto given = kv_.import_pages(s.slot, page, static_cast<std::int32_t>(std::min<std::int64_t>(pages, (n + p - 1) / p - page)));
@@ -224,7 +222,6 @@ private:
     void launch(const dh::step_plan& plan, record& now) {
         std::ranges::fill(now.slots, -1);
         std::ranges::fill(now.widths, 0);
-        bool any = false;
         for (auto* s : live_) {
             const bool stalled = std::ranges::find(plan.stalled, s->slot, &dh::stall::slot) != plan.stalled.end();
             const int width = s->prefilled && kv_.running(s->slot) && !stalled ? width_of(*s) : 0;
@@ -234,9 +231,8 @@ private:
             now.widths[r] = width;
             now.rows.push_back({s, s->slot, width});
             s->unread += width;
-            any = true;
         }
-        if (!any) return;
+        if (std::ranges::count(now.slots, -1) == std::ssize(now.slots)) return;
         const auto stream = model_.stream();
         model_.enqueue(now.out, [&] {
             const auto round = kv_.append(stream, {now.slots.data(), Model::widths ? now.widths.data() : nullptr, static_cast<std::int32_t>(now.slots.size())});
@@ -266,10 +262,10 @@ private:
         before.rows.clear();
     }
 
-    void take_tokens(const row& from, const typename Model::results& out) {
+    void take_tokens(const typename record::row& from, const typename Model::results& out) {
         auto& s = *from.of;
-        const int n = out.n_tokens(s.slot.index);
-        const auto* tokens = out.tokens(s.slot.index);
+        const std::span<const std::uint8_t> tokens = out.tokens(s.slot.index);
+        const auto n = static_cast<int>(tokens.size());
         s.unread -= std::max(from.width, 1);
         if (from.width > 0) {
             s.frontier += n; // n = A + 1
@@ -278,7 +274,7 @@ private:
             counts_.accepted += n - 1;
             s.k = std::min(config_.k_max, n + 1);
         }
-        s.output.insert(s.output.end(), tokens, tokens + n);
+        s.output.insert(s.output.end(), tokens.begin(), tokens.end());
         auto& told = s.told->output;
         if (s.output.size() > told.size()) {
             const auto fresh = std::span<const std::uint8_t>(s.output).subspan(told.size());
@@ -293,11 +289,10 @@ private:
 
     /// What requests begin with is kept for later ones, as soon as it is whole in the host tier or may stay where it is.
     void keep_prefixes() {
-        const auto spare = front_ ? front_->wanted.prefix : dh::prefix_id::none;
         for (auto* s : live_) {
             if (s->kept || !s->prefilled || !kv_.running(s->slot)) continue;
-            const auto n = std::min<std::size_t>(s->asked->prompt.size(), static_cast<std::size_t>(s->asked->prefix.value_or(1 << 30)));
-            s->kept = prefixes_.keep(s->slot, std::span(s->asked->prompt).first(n), spare);
+            const auto n = static_cast<std::size_t>(s->asked->prefix.value_or(static_cast<int>(s->asked->prompt.size())));
+            s->kept = prefixes_.keep(s->slot, std::span(s->asked->prompt).first(n), awaited_prefix());
         }
     }
 
@@ -318,8 +313,7 @@ private:
 
     void check_progress() {
         idle_steps_ = progress_ ? 0 : idle_steps_ + 1;
-        dh::require<dh::error>(idle_steps_ < 1000, "nothing goes on: ", live_.size(), " requests have slots, ", n_waiting(), " wait, ", n_parked(),
-                               " are parked, ", kv_.ledger().pages().free, " pages are free");
+        dh::require<dh::error>(idle_steps_ < 1000, "nothing goes on: ", n_running(), " requests run, ", n_waiting(), " wait, ", n_parked(), " are parked");
     }
 
     loop_config config_;
@@ -341,9 +335,9 @@ private:
     std::map<std::uint64_t, session*> of_ticket_;
     std::size_t n_arrived_ = 0, n_ended_ = 0;
     loop_counts counts_;
-    std::int64_t now_ = 0;    // the engine's clock: a step
-    int idle_steps_ = 0;      // in a row
-    bool progress_ = false;   // in this step
+    std::int64_t now_ = 0;  // the engine's clock: a step
+    int idle_steps_ = 0;    // in a row
+    bool progress_ = false; // in this step
 };
 
 } // namespace engine

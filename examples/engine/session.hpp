@@ -21,9 +21,8 @@ struct session {
     dh::slot_id slot = {};        // index -1: none
     std::int64_t since = 0;       // step in which it was admitted or resumed: its tables come with the next plan
     std::int64_t imported = 0;    // positions of the prompt that are there
-    bool landed = false;          // some of them by its own prefill
-    bool prefilled = false;       // all of them
-    bool kept = false;            // as a prefix, or nothing to keep
+    bool landed = false, prefilled = false; // some of them by its own prefill; all of them
+    bool kept = false;            // as a prefix, or there is nothing to keep
     std::int32_t frontier = 0;    // as the host knows it
     std::int32_t drafts_from = 0; // frontier from which on the drafter has its window
     int k = 1;                    // K of its next round, at most

@@ -27,8 +27,7 @@ public:
     class results {
     public:
         results(int n_slots, int k_max) : k_max_(k_max), n_(static_cast<std::size_t>(n_slots)), tokens_(static_cast<std::size_t>(n_slots * k_max)) {}
-        int n_tokens(int slot) const { return n_[static_cast<std::size_t>(slot)]; }
-        const std::uint8_t* tokens(int slot) const { return tokens_.data() + slot * k_max_; }
+        std::span<const std::uint8_t> tokens(int slot) const { return {tokens_.data() + slot * k_max_, static_cast<std::size_t>(n_[static_cast<std::size_t>(slot)])}; }
         void put(int slot, std::span<const std::uint8_t> tokens) {
             n_[static_cast<std::size_t>(slot)] = static_cast<int>(tokens.size());
             std::ranges::copy(tokens, tokens_.begin() + slot * k_max_);

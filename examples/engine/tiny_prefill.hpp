@@ -44,6 +44,7 @@ private:
     void read_earlier(Kv& kv, Machine& machine, const decode::key_blocks& keys, dh::slot_id slot, int first) {
         const auto n_bytes = static_cast<std::size_t>(first) * decode::row_bytes;
         for (int layer = 0; layer < tiny_dsa::n_layers && first > 0; ++layer) {
+            std::memset(rows_.data(), 0xFF, n_bytes); // a row that were nowhere would make numbers that aren't any
             kv.gather(machine.stream, layer, slot, 0, first, std::span(rows_).first(n_bytes));
             machine.wait();
             std::memcpy(work_.row_at(layer, 0, 0), rows_.data(), n_bytes);
