@@ -84,6 +84,15 @@ TEST_CASE("a prefix that an earlier request has brought is not computed again", 
     }
 }
 
+TEST_CASE("a prefix that a waiting request will share is not dropped for another", "[engine]") {
+    const scratch_folder folder;
+    const auto lines = of_story(0, 200, 24) + of_story(2000, 200, 24, R"(,"arrival_step":4)") + of_story(0, 180, 4, R"(,"arrival_step":5)");
+    const auto got = served({"--requests", written(folder, "three.jsonl", lines), "--slots", "2", "--keep", "1", "--no-compare"});
+    CHECK(got.at("replies")[2].at("admitted_step") > 20); // both slots are taken
+    CHECK(got.at("replies")[2].at("shared_positions") >= 128);
+    CHECK(number(got, "finished") == 3);
+}
+
 TEST_CASE("requests are given up in any state, and nobody else notices", "[engine]") {
     const scratch_folder folder;
     const auto others = of_story(0, 150, 24) + of_story(1500, 200, 24, R"(,"arrival_step":1)");
