@@ -22,7 +22,7 @@ dh::hierarchy_config memory_of(const options& o, std::span<const request> reques
     config.host_pages = o.host_pages.value_or((2 * o.slots + o.keep) * (whole + 1));
     config.pool_pages = 1 << 16; // to ask what a request takes
     const auto required = dh::hierarchy<>::required_pages(config, longest);
-    config.pool_pages = o.pool_pages.value_or(std::max(required, at_once * (required + whole) / 2));
+    config.pool_pages = o.pool_pages.value_or(at_once * (required + whole / 2));
     return config;
 }
 

@@ -58,7 +58,7 @@ void describe(CLI::App& app, texts& t, options& o) {
     add("--step-ms", t.step_ms, "X", "Milliseconds of arrival times that a step stands for [20]");
     add("--made", t.made, "N", "Requests that are made [12]");
     add("--seed", t.seed, "N", "Of made requests [1]");
-    add("--pool-pages", t.pool, "N", "Pages of fast memory, of 64 positions [half of what all slots could fill]");
+    add("--pool-pages", t.pool, "N", "Pages of fast memory, of 64 positions [what all slots require, half of their history]");
     add("--host-pages", t.host, "N", "Pages of the host tier [plenty]");
     add("--slots", t.slots, "N", "Requests at a time [8]");
     add("--hot-rows", t.hot_rows, "B", "Hot rows a slot, whole pages [256]");
