@@ -47,6 +47,9 @@ public:
 
     const dhisparse::draft_ring<>& ring() const { return ring_; }
 
+    /// Another request has this place, of which the next token is at `position`.
+    void restart(int request, int position) { ring_.ref().restart(request, position); }
+
     /// Tokens of one request, the next ones, that are history already: a part of its prompt.
     /// features: [n_tokens][768].
     void fill(std::span<const tiny_dsa::token> tokens, std::span<const float> features) {

@@ -34,6 +34,12 @@ public:
         }
     }
 
+    /// Nothing is covered any more: the request's place has another index table.
+    void forget(int request) {
+        for (int p = 0; p < tiny_dsa::n_producers; ++p)
+            blocks_[index(p, request)].clear();
+    }
+
     /// [blocks] of 64 keys each.
     std::span<const std::uint16_t* const> blocks(int producer, int request) const {
         const auto& known = blocks_[index(producer, request)];

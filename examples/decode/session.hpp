@@ -19,6 +19,7 @@ template <class Machine, class Policies>
 class session {
 public:
     using hierarchy = dh::hierarchy<typename Machine::backend, Policies>;
+    using machine_type = Machine;
 
     template <class T>
     using array = typename Machine::template array<T>;

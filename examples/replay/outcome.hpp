@@ -3,38 +3,16 @@
 
 #include "numbers.hpp"
 
-#include <algorithm>
+#include <traces/timeline.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace replay {
 
-/// Pages by class and sessions at one moment.
-struct sample {
-    double at_s = 0;
-    double hot = 0, tail = 0, index = 0, optional = 0, leaving = 0, free = 0; // pages; together the pool
-    double running = 0, admitted = 0;                                        // sessions
-};
-
-/// Samples over time in bounded memory: where there are too many, every other one goes.
-class timeline {
-public:
-    void add(const sample& now) {
-        if (!samples_.empty() && now.at_s < samples_.back().at_s + apart_s_) return;
-        samples_.push_back(now);
-        if (samples_.size() < most) return;
-        for (std::size_t i = 0; 2 * i < samples_.size(); ++i) samples_[i] = samples_[2 * i];
-        samples_.resize(most / 2);
-        apart_s_ = 2 * std::max(apart_s_, (samples_.back().at_s - samples_.front().at_s) / (most / 2.0) / 2);
-    }
-    const std::vector<sample>& samples() const { return samples_; }
-
-private:
-    static constexpr std::size_t most = 1024;
-    std::vector<sample> samples_;
-    double apart_s_ = 0;
-};
+using traces::sample;
+using traces::timeline;
 
 struct outcome {
     std::string mode;

@@ -47,29 +47,11 @@ const line lines[] = {
     {"budget violations", [](const outcome& o) { return whole(o.budget_violations); }},
 };
 
-struct layer {
-    const char* label;
-    double sample::*pages;
-};
-constexpr layer layers[] = {{"hot", &sample::hot}, {"tail and required", &sample::tail}, {"index keys", &sample::index},
-                            {"optional history", &sample::optional}, {"on their way back", &sample::leaving}, {"free", &sample::free}};
-
-dh::plot_panel pages_panel(const outcome& found) {
-    dh::plot_panel out{.title = fmt::format("Pages by class, {}", found.mode), .x_label = "seconds since the trace's start", .y_label = "pages",
-                       .what = dh::plot_panel::kind::areas};
-    for (const auto& l : layers) {
-        dh::plot_series series{.label = l.label};
-        for (const auto& s : found.over_time.samples()) series.points.emplace_back(s.at_s, s.*l.pages);
-        out.series.push_back(series);
-    }
-    return out;
-}
-
 dh::plot_panel sessions_panel(const std::vector<outcome>& found) {
     dh::plot_panel out{.title = "Sessions on the GPU", .x_label = "seconds since the trace's start", .y_label = "sessions", .what = dh::plot_panel::kind::lines};
     for (const auto& one : found) {
         dh::plot_series series{.label = one.mode};
-        for (const auto& s : one.over_time.samples()) series.points.emplace_back(s.at_s, s.admitted);
+        for (const auto& s : one.over_time.samples()) series.points.emplace_back(s.at, s.admitted);
         out.series.push_back(series);
     }
     return out;
@@ -129,7 +111,7 @@ std::string json_text(const outcome& o) {
 std::string plot_text(const std::vector<outcome>& found) {
     std::vector<dh::plot_panel> panels;
     for (const auto& one : found)
-        if (!one.over_time.samples().empty()) panels.push_back(pages_panel(one));
+        if (!one.over_time.samples().empty()) panels.push_back(traces::pages_panel("Pages by class, " + one.mode, "seconds since the trace's start", one.over_time.samples()));
     if (!panels.empty()) panels.push_back(sessions_panel(found));
     return dh::plot_svg(panels);
 }

@@ -217,13 +217,7 @@ void simulation::check_budget() {
 }
 
 void simulation::take_sample() {
-    const auto p = ledger_.pages();
-    const auto hot = ledger_.pages_of_class(dh::page_class::hot), index = ledger_.pages_of_class(dh::page_class::index);
-    sample now{.at_s = clock_s_, .hot = double(hot), .tail = 0, .index = double(index), .optional = double(p.optional), .leaving = 0, .free = double(p.free),
-               .running = double(running_.size()), .admitted = double(running_.size() + importing_.size())};
-    now.tail = std::max(0, p.required - hot - index); // hot and index pages on their way back are counted as such
-    now.leaving = std::max(0.0, p.capacity - now.hot - now.index - now.tail - now.optional - now.free);
-    out_.over_time.add(now);
+    out_.over_time.add(traces::sample_of(ledger_, clock_s_, double(running_.size()), double(running_.size() + importing_.size())));
 }
 
 void simulation::stuck() const {

@@ -223,6 +223,40 @@ TEST_CASE("the front's reclaim is let go of when it is cancelled", "[admission]"
     CHECK(rig.it.running(b));
 }
 
+TEST_CASE("a request that is restarted does without its prefix, which may be gone by then", "[admission]") {
+    ledger_rig rig({.pool_pages = 6, .host_pages = 0, .slots = 2, .hot_pages = 0, .steps_ahead = 0});
+    queue q(rig.it);
+    const auto import = [&](dh::slot_id slot) {
+        for (int page = rig.it.shared_positions(slot) / 4; page < 2; ++page) {
+            REQUIRE(rig.it.import_pages(slot, page, 1).size() == 1);
+            rig.it.landed(slot, page, 1);
+        }
+        rig.it.finish_import(slot);
+        rig.advance();
+    };
+    (void)q.submit({8, 8});
+    const auto a = q.step(rig.advance()).front().slot;
+    import(a);
+    const auto prefix = rig.it.keep(a, 4).value();
+    const auto second = q.submit({8, 8, prefix, 4}).value();
+    const auto b = q.step(rig.advance()).front().slot;
+    CHECK(rig.it.shared_positions(b) == 4);
+    import(b);
+    rig.it.drop(prefix);
+    bool restarted = false;
+    for (int n = 9; n <= 16 && !restarted; ++n) // neither can be parked: there is no host tier
+        for (const auto& event : q.step(rig.advance({{a, n}, {b, n}}))) restarted |= event.what == kind::restarted && event.request == second;
+    REQUIRE(restarted);
+    q.finish(a);
+    std::vector<queue::event> events;
+    for (int i = 0; i < 4; ++i)
+        for (const auto& event : q.step(rig.advance())) events.push_back(event);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].what == kind::admitted);
+    CHECK(events[0].request == second);
+    CHECK(rig.it.shared_positions(events[0].slot) == 0);
+}
+
 TEST_CASE("AD-06 four equal requests in a pool for one and a half all finish, with few parks", "[admission]") {
     dh::ledger_policies policies;
     auto sizes = settings()[1].sizes;

@@ -256,6 +256,11 @@ TEST_CASE("a request that shares a prefix reads its rows and keys, writes none o
         e.check_row_at(b, page[0], 16);
         e.check_row_at(b, page[0], 17);
     }
+    std::vector<std::byte> earlier(static_cast<std::size_t>(shared) * 32); // what a prefill reads, before anything has landed
+    for (int lane = 0; lane < 2; ++lane) {
+        e.it->gather(lane, b, 0, shared, earlier);
+        for (int row = 0; row < shared; ++row) REQUIRE(std::memcmp(earlier.data() + row * 32, e.row_bytes(b, 0, lane, row).data(), 32) == 0);
+    }
     e.import(b);
     e.check_history(b);
     const auto own = key_blocks(e, b);

@@ -26,7 +26,7 @@ public:
             admitted,  // import its history into the slot
             parked,    // leave it out of rounds until it is resumed
             resumed,   // it goes on in the same slot once kv.running(slot), or kv.importing(slot)
-            restarted, // its slot is gone, and it waits in its old place: it could neither grow nor be parked
+            restarted, // its slot is gone, and it waits in its old place, without its prefix: it could neither grow nor be parked
             failed,    // its slot is gone, by a copy that failed
         };
         kind what = kind::admitted;
@@ -124,7 +124,7 @@ private:
         kv_->finish(e.slot);
         forget(e.slot);
         events_.push_back({event::kind::restarted, e.request, e.slot});
-        insert(waiting_, {e.request, e.wanted, {}});
+        insert(waiting_, {e.request, {e.wanted.positions, e.wanted.growth}, {}}); // the prefix may have been dropped since
     }
 
     /// Asks for the pages that the front lacks.

@@ -46,7 +46,7 @@ public:
     /// The history is complete: rounds may run once running(slot). Throws invalid_argument naming the first page that has not landed.
     void finish_import(slot_id slot);
     /// Positions that are there already, from a prefix: all that was asked for, or whole pages of it where the host tier hadn't
-    /// all of the last. The import goes on there; a page that they end in is given with their rows in it.
+    /// all of the last. The import goes on there; a page that they end in is given with their rows in it, which gather finds too.
     /// Fewer after a park before that page had landed.
     std::int32_t shared_positions(slot_id slot) const { return state(slot, "shared_positions").shared; }
 

@@ -64,6 +64,7 @@ inline void ledger::page_done(const outstanding& work) {
     auto& r = record(work.record);
     if (work.what != outstanding::kind::backup) {
         r.filling = false;
+        if (work.what == outstanding::kind::boundary) return map_for_all(r); // what is shared of it can be read before it has landed
         if (work.what != outstanding::kind::refill) return;
         if (r.leaving) return unmap(r);
         note_exit(r);

@@ -1,57 +1,25 @@
-// Traces from files.
-#include "trace.hpp"
+#include "trace_file.hpp"
 
-#include <dhisparse/core/error.hpp>
+#include "lines.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
-namespace replay {
+namespace traces {
 namespace {
 
 namespace dh = dhisparse;
 
 constexpr std::int64_t most_tokens = 1 << 28;
 
-/// A text file, line by line.
-class lines {
-public:
-    explicit lines(const std::string& file) : file_(file), in_(file, std::ios::binary) {
-        std::error_code failed;
-        bytes_ = static_cast<double>(std::filesystem::file_size(file, failed));
-        dh::require(in_.good() && !failed, "--trace is ", file, ", permitted: a .csv or .jsonl file that can be read");
-    }
-    bool next() {
-        if (!std::getline(in_, line_)) return false;
-        read_ += static_cast<double>(line_.size() + 1);
-        if (!line_.empty() && line_.back() == '\r') line_.pop_back();
-        ++number_;
-        return true;
-    }
-    const std::string& line() const { return line_; }
-    double progress() const { return bytes_ > 0 ? std::min(1.0, read_ / bytes_) : 1; }
-    template <class... Parts>
-    void require(bool ok, const Parts&... parts) const {
-        if (!ok) throw dh::invalid_argument(dh::text(file_, ":", number_, ": ", parts...));
-    }
-
-private:
-    std::string file_, line_;
-    std::ifstream in_;
-    double bytes_ = 0, read_ = 0;
-    std::int64_t number_ = 0;
-};
-
 /// What both formats check of a request.
 class checked_lines : public trace_source {
 public:
-    explicit checked_lines(const std::string& file) : in_(file) {}
+    explicit checked_lines(const std::string& file) : in_("--trace", file, "a .csv or .jsonl file that can be read") {}
     std::optional<arrival> next() override {
         do {
             if (!in_.next()) return std::nullopt;
@@ -146,4 +114,4 @@ std::unique_ptr<trace_source> open_trace(const std::string& file) {
     return std::make_unique<jsonl_trace>(file);
 }
 
-} // namespace replay
+} // namespace traces
