@@ -2,7 +2,7 @@
 # On a machine with a GPU (Ubuntu 24.04, CUDA 13): builds the GPU tests and benchmarks, runs them, and
 # leaves one JSON file of results.   sh cmake/gpu-check.sh [build] [test] [sanitize] [decode] [bench] [sm80] [archs]
 # Parts, in this order, each under ten minutes; none named: all but the last two.
-#   decode  the decode program's GPU tests and one run of it; left out where CLI11 is missing
+#   decode  the decode and engine programs' GPU tests and one run; left out where CLI11 is missing
 #   sm80    the GPU tests again, compiled for sm_80 (no clusters, no bulk copies) and run on this GPU
 #   archs   compiles everything for every architecture whose code differs; runs nothing
 # BUILD_DIR: the build folder (default build/gpu; sm80 and archs put -sm80 and -all behind it). OUT: where
@@ -38,7 +38,7 @@ echo '#include <CLI/CLI.hpp>' | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1 && ex
 if wants build; then
   configure "$build" -D CMAKE_CUDA_ARCHITECTURES=90 -D DHISPARSE_BUILD_EXAMPLES=$examples
   ninja -C "$build" test-cuda bench-cuda_resolve bench-cuda_round bench-cuda_residency bench-host_resolve
-  [ $examples = OFF ] || ninja -C "$build" dhisparse-decode test-decode
+  [ $examples = OFF ] || ninja -C "$build" dhisparse-decode test-decode dhisparse-engine test-engine
 fi
 if wants test; then
   run test "$build/tests/test-cuda"
@@ -51,6 +51,7 @@ fi
 echo null >"$build/decode.json"
 if wants decode && [ $examples = ON ]; then
   run decode "$build/tests/test-decode" "[gpu]"
+  run engine "$build/tests/test-engine" "[gpu]"
   run decode_run "$build/examples/dhisparse-decode" --backend cuda --verify --json >"$build/decode.json"
 fi
 if wants bench; then

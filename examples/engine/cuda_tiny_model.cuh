@@ -101,7 +101,7 @@ private:
         history.round = round;
         history.selected = selected_.data();
         history.at = at_.data();
-        history.next = next_.data();
+        history.tokens = history.next = next_.data();
         history.logits = logits_.data();
         return history;
     }
