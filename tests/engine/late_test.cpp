@@ -64,7 +64,7 @@ std::vector<engine::request> requests() {
     return out;
 }
 
-struct served {
+struct run_result {
     std::vector<engine::reply> replies;
     engine::loop_counts counts;
     dh::ledger_counts ledger;
@@ -73,7 +73,7 @@ struct served {
     int free_host = 0;
 };
 
-served serve(tiny_dsa::model& target, int pool_pages, dh::ticket fails) {
+run_result serve(tiny_dsa::model& target, int pool_pages, dh::ticket fails) {
     dh::hierarchy_config config;
     config.shape = decode::tiny_shape();
     config.pool_pages = pool_pages;
@@ -86,7 +86,7 @@ served serve(tiny_dsa::model& target, int pool_pages, dh::ticket fails) {
     model callbacks(kv, target, std::nullopt, 4, 1);
     loop serving({.kept_prefixes = 4}, kv, callbacks, 4, {});
     const auto asked = requests();
-    served out;
+    run_result out;
     out.replies = serving.run(asked);
     for (int i = 0; i < 8; ++i) kv.advance({}, kv.completed(), {});
     out.counts = serving.counts();
@@ -108,7 +108,7 @@ TEST_CASE("copies that are late, in another order, or fail change no other reque
     CHECK(undisturbed.counts.parks > 0);
     CHECK(undisturbed.counts.shared_pages > 0);
     CHECK(undisturbed.ledger.failed_copies == 0);
-    const auto check = [&](const served& got) {
+    const auto check = [&](const run_result& got) {
         for (std::size_t i = 0; i < expected.size(); ++i) {
             CAPTURE(i);
             const auto& reply = got.replies[i];
