@@ -7,8 +7,8 @@
 
 namespace dhisparse {
 
-/// Four blocks of 1024 threads reach the link's speed both ways (FACTS: 52.5 and 51 GB/s).
-inline constexpr int page_copy_blocks = 8, page_copy_threads = 1024;
+/// Few, beside the step path; bench/RESULTS.md says what they reach.
+inline constexpr int page_copy_blocks = 4, page_copy_threads = 1024;
 
 namespace detail {
 
