@@ -4,6 +4,7 @@
 #include "program.hpp"
 
 #include <dhisparse/core/config.hpp>
+#include <dhisparse/core/types.hpp>
 #include <dhisparse/layout/presets.hpp>
 #include <dhisparse/layout/shape_json.hpp>
 
