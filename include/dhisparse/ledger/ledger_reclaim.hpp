@@ -16,7 +16,7 @@ inline residency ledger::residency_of(std::int32_t s, std::uint64_t served) cons
 inline ledger::choice ledger::choose(std::int64_t pages, bool whole_requests) const {
     choice out;
     const auto lacks = [&] { return static_cast<std::int64_t>(out.records.size()) < pages; };
-    for (auto at = unread_.begin(); lacks() && at != unread_.end(); ++at) out.records.push_back(at->second);
+    for (auto it = unread_.begin(); lacks() && it != unread_.end(); ++it) out.records.push_back(it->second);
     if (!lacks()) return out;
     std::vector<std::tuple<std::uint64_t, std::uint64_t, std::int32_t>> order;
     for (std::int32_t s = 0; s < static_cast<std::int32_t>(slots_.size()); ++s)
