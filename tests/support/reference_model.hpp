@@ -134,17 +134,18 @@ private:
     bool gives_import_page(model_request& r, int page, dh::gpu_page given);
     void take_gpu(int page, dh::page_class as, const std::string& who);
     void take_host(int page, const std::string& who);
-    void release_gpu(int page);
-    void release_host(int page);
     void poison(int page);
+    void poison_host(int page);
     // ---- one plan, in this order
     void read_plan(const dh::step_plan& plan);
     void take_promised_ids(const dh::step_plan& plan);
-    void settle(const std::vector<dh::frontier_report>& reports);
+    void complete();
+    void settle(const dh::step_plan& plan, const std::vector<dh::frontier_report>& reports);
     void settle_pages(model_request& r);
     void keep_or_unmap(model_request& r, int page);
     void let_ended_go();
-    void grow(const dh::step_plan& plan);
+    template <class Owners>
+    void grow(const dh::step_plan& plan, Owners owners);
     void give_way(const dh::step_plan& plan);
     int n_unlanded() const;
     void apply(const dh::step_plan& plan);
@@ -161,7 +162,7 @@ private:
     std::set<std::pair<int, std::uint32_t>> ids_;
     std::map<dh::ticket, copy_in_flight> copies_;
     std::map<dh::ticket, let_go_of> fences_;
-    std::map<dh::ticket, copy_in_flight> done_copies_; // of this advance
+    std::set<dh::ticket> completed_; // of this advance
     std::vector<int> ended_;       // uids since the last plan
     let_go_of leaving_;            // by the plan that is being read
     std::vector<std::pair<int, int>> posted_; // (uid, page) of copies that the plan must have, in order
@@ -170,7 +171,6 @@ private:
     std::vector<int> owners_;      // [edits] uid
     std::vector<int> stalled_;     // uids, by the last plan
     std::vector<char> promised_;   // [edits] its page was taken by the admission
-    int n_grown_ = 0, optional_before_ = 0;
     std::vector<std::int64_t> key_bytes_;
     std::vector<int> key_positions_;
     std::int64_t host_page_bytes_ = 0;

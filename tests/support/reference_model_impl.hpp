@@ -42,12 +42,8 @@ inline void reference_model::take_host(int page, const std::string& who) {
     host_[page] = 1;
 }
 
-inline void reference_model::release_gpu(int page) {
-    if (--gpu_[page] == 0) poison(page);
-}
-
-inline void reference_model::release_host(int page) {
-    if (--host_[page] == 0) std::memset(it_.tiers().host + page * host_page_bytes_, 0xDD, static_cast<std::size_t>(host_page_bytes_));
+inline void reference_model::poison_host(int page) {
+    std::memset(it_.tiers().host + page * host_page_bytes_, 0xDD, static_cast<std::size_t>(host_page_bytes_));
 }
 
 /// Whoever still reads the page finds bytes that are nobody's.

@@ -5,34 +5,32 @@
 
 namespace dhisparse_test {
 
-/// The completed work lets go of its pages; they are free, hence poisoned, before the plan is made.
+/// What the completed work lets go of is free before the plan is made, and poisoned if nobody else holds it.
 inline void reference_model::before_advance(const std::vector<dh::ticket>& completed) {
-    done_copies_.clear();
-    for (const auto id : completed) {
-        if (auto fence = fences_.extract(id)) {
-            for (const int page : fence.mapped().gpu) release_gpu(page);
-            for (const int page : fence.mapped().host) release_host(page);
-            for (const int uid : fence.mapped().tails)
-                if (auto at = requests.find(uid); at != requests.end()) --at->second.held;
+    completed_ = {completed.begin(), completed.end()};
+    auto gpu = gpu_, host = host_;
+    const auto let_go = [&](int gpu_page) { if (--gpu[gpu_page] == 0) poison(gpu_page); };
+    const auto let_go_host = [&](int host_page) { if (--host[host_page] == 0) poison_host(host_page); };
+    for (const auto id : completed_) {
+        if (const auto fence = fences_.find(id); fence != fences_.end()) {
+            for (const int page : fence->second.gpu) let_go(page);
+            for (const int page : fence->second.host) let_go_host(page);
             continue;
         }
-        const auto copy = copies_.extract(id);
-        expect(!copy.empty(), "ticket ", id, " belongs to nothing");
-        release_gpu(copy.mapped().gpu);
-        release_host(copy.mapped().host);
-        done_copies_[id] = copy.mapped();
+        const auto copy = copies_.find(id);
+        expect(copy != copies_.end(), "ticket ", id, " belongs to nothing");
+        let_go(copy->second.gpu);
+        let_go_host(copy->second.host);
     }
 }
 
 inline void reference_model::after_advance(const dh::step_plan& plan, const std::vector<dh::frontier_report>& reports) {
-    optional_before_ = counts().optional;
-    n_grown_ = 0;
     leaving_ = {};
     read_plan(plan);
     take_promised_ids(plan);
-    settle(reports);
+    complete();
+    settle(plan, reports);
     let_ended_go();
-    grow(plan);
     give_way(plan);
     apply(plan);
     check_plan(plan);
@@ -94,22 +92,42 @@ inline void reference_model::take_promised_ids(const dh::step_plan& plan) {
     expect_equal(unknown_host_, 0, "host pages that an admission took and no plan named");
 }
 
-inline void reference_model::settle(const std::vector<dh::frontier_report>& reports) {
-    for (const auto& [id, copy] : done_copies_) { // in ticket order, whatever the order in which they were named
+/// One completion after the other, in ticket order, whatever the order in which they were named: what each frees may decide about the next page.
+inline void reference_model::complete() {
+    for (const auto id : completed_) {
+        if (auto fence = fences_.extract(id)) {
+            for (const int page : fence.mapped().gpu) --gpu_[page];
+            for (const int page : fence.mapped().host) --host_[page];
+            for (const int uid : fence.mapped().tails)
+                if (auto at = requests.find(uid); at != requests.end()) --at->second.held;
+            continue;
+        }
+        const auto copy = copies_.extract(id).mapped();
+        --gpu_[copy.gpu];
+        --host_[copy.host];
         const auto at = requests.find(copy.uid);
         if (at == requests.end() || at->second.ended) continue;
         at->second.pages[copy.page].copied = dh::durability::durable;
         keep_or_unmap(at->second, copy.page);
         if (!at->second.importing) settle_pages(at->second);
     }
+}
+
+/// Reports first; then the slots that stalled, each settled and grown before the next, then the others grow.
+inline void reference_model::settle(const dh::step_plan& plan, const std::vector<dh::frontier_report>& reports) {
     for (const auto& report : reports) {
         auto* r = live_in(report.slot.index);
         if (!r || !(r->id == report.slot)) continue;
         r->known = std::max(r->known, report.frontier);
         settle_pages(*r);
     }
-    for (const int uid : stalled_)
-        if (const auto at = requests.find(uid); at != requests.end() && !at->second.ended) settle_pages(at->second);
+    for (const int uid : stalled_) {
+        const auto at = requests.find(uid);
+        if (at == requests.end() || at->second.ended) continue;
+        settle_pages(at->second);
+        grow(plan, [&](int owner) { return owner == uid; });
+    }
+    grow(plan, [&](int owner) { return std::find(stalled_.begin(), stalled_.end(), owner) == stalled_.end(); });
 }
 
 /// Full pages become history once they are durable; those without a complete host copy get one.
@@ -142,12 +160,14 @@ inline void reference_model::keep_or_unmap(model_request& r, int page) {
         return;
     }
     if (at.gpu < 0 || at.optional) return;
-    if (unmaps_.erase({r.uid, page}) == 0) {
+    const bool kept = counts().free - (r.held <= r.quota) >= options_.reserve; // its own page goes back to those promised
+    if (kept) { // it may still leave within this plan: give_way()
         at.optional = true;
         classes_[at.gpu] = dh::page_class::history;
         --r.held;
         return;
     }
+    expect(unmaps_.erase({r.uid, page}) > 0, "page ", page, " of ", name(r), " is kept though there is no room for it");
     leaving_.gpu.push_back(at.gpu);
     leaving_.tails.push_back(r.uid);
     at.gpu = -1;
@@ -166,19 +186,19 @@ inline void reference_model::let_ended_go() {
     ended_.clear();
 }
 
-/// Tail, index and host pages that the ledger took for positions to come.
-inline void reference_model::grow(const dh::step_plan& plan) {
+/// Tail, index and host pages that the ledger took for positions to come, of those owners.
+template <class Owners>
+void reference_model::grow(const dh::step_plan& plan, Owners owners) {
     using kind = dh::edit::kind;
     for (std::size_t i = 0; i < plan.edits.size(); ++i) {
         const auto& e = plan.edits[i];
         auto& r = requests.at(owners_[i]);
-        if (promised_[i] || r.ended || e.value < 0) continue;
+        if (promised_[i] || r.ended || e.value < 0 || !owners(r.uid)) continue;
         if (e.what == kind::index_page) {
             if (e.index + 1 == static_cast<int>(r.index.size()) && e.value == r.index.back()) continue; // told again
             expect_equal(e.index, static_cast<int>(r.index.size()), "number of an index page of ", name(r));
             take_gpu(static_cast<int>(e.value), dh::page_class::index, name(r));
             r.index.push_back(static_cast<int>(e.value));
-            ++n_grown_;
         } else if (e.what == kind::map && r.pages[e.index].gpu != e.value) {
             expect(!r.importing, "page ", e.index, " of ", name(r), " mapped during its import");
             expect_equal(e.index, r.mapped_to, "page mapped ahead for ", name(r));
@@ -194,7 +214,6 @@ inline void reference_model::grow(const dh::step_plan& plan) {
             }
             at.whole_copy = options_.host_pages > 0 && at.host < 0;
             ++r.held;
-            ++n_grown_;
         }
     }
 }
@@ -300,7 +319,6 @@ inline void reference_model::check_plan(const dh::step_plan& plan) {
     posted_.clear();
     expect_equal(plan.fence != 0, !leaving_.gpu.empty() || !leaving_.host.empty(), "whether the plan has a fence");
     const auto c = counts();
-    expect(c.optional <= optional_before_ || c.free + n_grown_ >= options_.reserve, "optional pages granted out of the reserve: ", c.free, " free");
     std::set<int> stalled;
     stalled_.clear();
     for (const auto& [slot, waits] : plan.stalled) {
