@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 using namespace decode;
 
@@ -86,4 +87,18 @@ TEST_CASE("what differs is said", "[decode]") {
     CHECK(first_difference(expected, got, nullptr) == "a logit of step 1 is -0, resident: 0");
     got.texts[0][1] = 3;
     CHECK(first_difference(expected, got, nullptr) == "new byte 1 of request 0 is 3, resident: 2");
+}
+
+TEST_CASE("OB-13 a logit that is no number differs from every number, and not from itself", "[decode]") {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto of = [](float logit) {
+        decoded out;
+        out.texts = {{1}};
+        out.logits.assign(256, logit);
+        return out;
+    };
+    CHECK_FALSE(first_difference(of(nan), of(1.0f), nullptr).empty());
+    CHECK_FALSE(first_difference(of(1.0f), of(nan), nullptr).empty());
+    CHECK(first_difference(of(nan), of(nan), nullptr).empty()); // bit for bit
+    CHECK_FALSE(first_difference(of(nan), of(-nan), nullptr).empty());
 }

@@ -6,7 +6,10 @@
 #include "catch.hpp"
 #include "refusal.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
 
 using namespace dhisparse;
 using dhisparse_test::refusal;
@@ -21,6 +24,8 @@ struct driver_log {
     std::int64_t largest_pin_bytes = 0;
     std::int64_t refused_bytes = INT64_MAX;          // a registration of so many or more is refused
     std::int64_t refused_at = -1, kept_at = -1;      // the chunk that is refused, and the one that is kept
+    std::int64_t available_bytes = INT64_MAX;        // to be pinned in all
+    std::string reason = "out of memory";
 };
 
 struct mock_driver {
@@ -41,7 +46,9 @@ struct mock_driver {
         CHECK(bytes > 0);
         log->pins.push_back(offset);
         log->largest_pin_bytes = std::max(log->largest_pin_bytes, bytes);
-        if (bytes >= log->refused_bytes || offset == log->refused_at) return "out of memory";
+        std::int64_t all = bytes;
+        for (const auto& [other, n] : log->pinned) all += n;
+        if (bytes >= log->refused_bytes || offset == log->refused_at || all > log->available_bytes) return log->reason;
         log->pinned[offset] = bytes;
         return {};
     }
@@ -111,6 +118,21 @@ TEST_CASE("HM-05 HM-06 where any chunk is refused nothing is left, neither pinne
     CHECK(log.pins.size() == static_cast<std::size_t>(refused + 1));
 }
 
+TEST_CASE("HM-07 chunks meet at whole huge pages, so that a row may lie across their ends in one range", "[pinned_range]") {
+    driver_log log;
+    range memory({&log}, chunk);
+    memory.allocate(1000 * 656 * 64, 128); // pages that divide no chunk
+    std::int64_t next = 0;
+    for (const auto& [offset, bytes] : log.pinned) {
+        CHECK(offset == next);
+        CHECK(offset % huge_page_bytes == 0);
+        CHECK(bytes % huge_page_bytes == 0);
+        next += bytes;
+    }
+    CHECK(next >= 1000 * 656 * 64);
+    CHECK(log.pinned.size() == log.pins.size()); // each once
+}
+
 TEST_CASE("HM-08 no registration is longer than a chunk, the last one only as long as it must be", "[pinned_range]") {
     driver_log log;
     range memory({&log}, chunk);
@@ -143,6 +165,38 @@ TEST_CASE("HM-10 a refusal names the bytes, the kind of memory, the limit and th
         CHECK_THAT(said, ContainsSubstring(part));
 }
 
+TEST_CASE("HM-11 all that the driver has can be had: nothing is kept as a margin", "[pinned_range]") {
+    driver_log log{.available_bytes = 4 * GiB};
+    range memory({&log});
+    auto* const small = memory.allocate(GiB, 128);
+    CHECK(pinned_bytes(log) == GiB);
+    memory.deallocate(small, GiB, 128);
+    memory.deallocate(memory.allocate(4 * GiB, 128), 4 * GiB, 128);
+    CHECK(log.pinned.empty());
+    CHECK_THROWS_AS(memory.allocate(4 * GiB + 1, 128), out_of_capacity);
+    CHECK(log.pinned.empty());
+}
+
+TEST_CASE("HM-12 memory lies on the node of the threads that touched it", "[pinned_range]") {
+    constexpr std::int64_t bytes = 64 * MiB;
+    auto* const at = map_touched(bytes, 2);
+    std::ostringstream name;
+    name << std::hex << reinterpret_cast<std::uintptr_t>(at);
+    std::map<std::string, std::int64_t> pages; // by node
+    std::ifstream maps("/proc/self/numa_maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.rfind(name.str() + " ", 0) != 0) continue;
+        std::istringstream words(line);
+        for (std::string word; words >> word;)
+            if (word[0] == 'N' && word.find('=') != std::string::npos) pages[word.substr(0, word.find('='))] += std::stoll(word.substr(word.find('=') + 1));
+    }
+    unmap(at, bytes);
+    const bool one_node = !std::filesystem::exists("/sys/devices/system/node/node1");
+    if (pages.empty() || !one_node) return; // the system doesn't tell, or threads may run anywhere
+    CHECK(pages.size() == 1);
+    CHECK(pages.begin()->first == "N0");
+}
+
 TEST_CASE("HM-13 what the driver does not let go of stays mapped", "[pinned_range]") {
     driver_log log{.kept_at = 0};
     range memory({&log}, chunk);
@@ -151,6 +205,14 @@ TEST_CASE("HM-13 what the driver does not let go of stays mapped", "[pinned_rang
     CHECK(log.unpins == offsets{2 * chunk, chunk, 0});
     CHECK(mapped_bytes(log) == chunk);
     CHECK(log.mapped.at(0) == 3 * chunk); // its own mapping was left alone
+}
+
+TEST_CASE("HM-14 memory that a device would know at another address is refused: kernels are given the host's", "[pinned_range]") {
+    driver_log log{.refused_at = chunk, .reason = "the device knows it at another address"}; // what the CUDA driver says of such a device
+    range memory({&log}, chunk);
+    CHECK_THAT(refusal<out_of_capacity>([&] { memory.allocate(3 * chunk, 128); }), ContainsSubstring("the device knows it at another address"));
+    CHECK(log.pinned.empty());
+    CHECK(mapped_bytes(log) == 0);
 }
 
 TEST_CASE("HM-15 any number of threads touches all of the memory, and no more than was asked for", "[pinned_range]") {

@@ -77,6 +77,45 @@ TEST_CASE("rows that no hot entry could take are counted, and those that took on
     CHECK(value_of(e.it->prometheus(), "dhisparse_promoted_rows_total") == 4); // selected twice, the hot ones once
 }
 
+TEST_CASE("OB-04 unused entries and requests that pad a batch count nothing", "[metrics]") {
+    engine e(plain_config({.k = 8}));
+    const auto slot = e.start(40, 20);
+    e.it->reclaim(10);
+    for (int i = 0; i < 3; ++i) e.advance();
+    e.look_up(slot, {0, 9, 22});
+    const auto before = e.it->counts();
+    e.look_up(slot, {0, -1, 9, 31, -1, 22, -1, 17});
+    const auto& now = e.it->counts();
+    CHECK(now.selected - before.selected == 5);
+    CHECK(now.hot - before.hot == 3);
+    CHECK(now.host - before.host == 2);
+    const std::vector<std::int32_t> padding{-1, -1}, rows(16, 3);
+    std::vector<dh::location> at(16);
+    const auto round = e.it->append({padding.data(), nullptr, 2});
+    e.it->resolve(round, e.it->layout().shape().announcements[0], {rows.data(), 8, 8}, {at.data(), 8, 8});
+    CHECK(at == std::vector<dh::location>(16, -1));
+    CHECK(e.it->counts().selected - before.selected == 5);
+    for (const auto n : e.it->counts().violations) CHECK(n == 0);
+}
+
+TEST_CASE("OB-05 a miss is one miss, of one row, however many queries select it", "[metrics]") {
+    auto config = plain_config();
+    config.k_max = 2;
+    engine e(config);
+    const auto slot = e.start(40, 20);
+    e.it->reclaim(10);
+    for (int i = 0; i < 3; ++i) e.advance();
+    const auto round = e.append(slot, 2);
+    const std::vector<std::int32_t> rows{5, -1, -1, -1, 9, 5, -1, -1};
+    std::vector<dh::location> at(rows.size());
+    e.it->resolve(round, e.it->layout().shape().announcements[0], {rows.data(), 4, 4}, {at.data(), 4, 4});
+    CHECK(at[0] == at[5]);
+    CHECK(e.it->counts().host == 3); // entries brought back
+    CHECK(e.it->counts().host_rows == 2);
+    CHECK(e.it->counts().hot == 0);
+    CHECK(e.it->counts().selected == 3);
+}
+
 TEST_CASE("OB-06 pages that their own request lets go of are not counted as reclaimed", "[metrics]") {
     engine e(plain_config());
     const auto slot = e.start(40, 4);
@@ -99,6 +138,51 @@ TEST_CASE("OB-08 counters are read without an advance, never fall, and agree whe
     }
     CHECK(last == 30);
     CHECK(e.ledger().counts().watermark_lag.n >= 30);
+}
+
+TEST_CASE("OB-09 a second run of the same seed finds nothing of the first one, and says where its rows were", "[metrics]") {
+    auto config = plain_config();
+    engine e(config);
+    const auto shares = [&](engine& of) {
+        const auto before = of.it->counts();
+        const auto slot = of.start(40, 20);
+        of.it->reclaim(10);
+        for (int i = 0; i < 3; ++i) of.advance();
+        for (const int first : {0, 4, 2, 8}) of.look_up(slot, {first, first + 1, first + 2, first + 3});
+        const auto now = of.it->counts();
+        return std::vector<std::uint64_t>{now.tail - before.tail, now.history - before.history, now.hot - before.hot, now.host - before.host};
+    };
+    const auto first = shares(e);
+    CHECK(first[3] > 0);
+    e.it->reset();
+    for (int i = 0; i < 3; ++i) e.advance({}, {});
+    e.advance(e.completed(), {});
+    engine other(config);
+    CHECK(shares(other) == first);
+    CHECK(shares(e) == first);
+}
+
+TEST_CASE("OB-11 a bad index is told of by the counters of the step that had it: what was wrong; the answers say where", "[metrics]") {
+    engine e(plain_config());
+    const auto a = e.start(16, 20), b = e.start(16, 20);
+    const std::vector<std::int32_t> slots{a.index, b.index};
+    const auto step = [&](std::int32_t bad) {
+        const auto round = e.it->append({slots.data(), nullptr, 2});
+        const std::vector<std::int32_t> rows{0, 3, 5, 7, 1, 2, bad, 4};
+        std::vector<dh::location> at(rows.size());
+        std::vector<std::int32_t> valid(2);
+        e.it->resolve(round, e.it->layout().shape().announcements[0], {rows.data(), 4, 4}, {at.data(), 4, 4, valid.data()});
+        for (std::size_t i = 0; i < at.size(); ++i) CHECK((at[i] == -1) == (i == 6 && bad != 6));
+        CHECK(valid == std::vector<std::int32_t>{4, bad == 6 ? 4 : 3});
+        return e.it->counts().count_of(dh::violation::row_out_of_range);
+    };
+    CHECK(step(6) == 0);
+    CHECK(step(1'000'000) == 1);
+    CHECK(step(6) == 1);
+    CHECK(step(-2) == 2);
+    const auto text = e.it->prometheus();
+    CHECK(value_of(text, "dhisparse_violations_total{what=\"row_out_of_range\"}") == 2);
+    CHECK(value_of(text, "dhisparse_violations_total{what=\"row_unreachable\"}") == 0);
 }
 
 TEST_CASE("OB-14 what nobody counted is absent, not zero", "[metrics]") {

@@ -19,7 +19,7 @@ inline std::int64_t part_of(std::int64_t row_bytes, int i, int m) { return row_b
 
 /// Byte b of a row of this layer, where the position that determines it has this token.
 inline std::byte row_byte(token from, int layer, std::int64_t b) {
-    const auto word = mix(from ^ mix(static_cast<std::uint64_t>(layer) << 32 | static_cast<std::uint64_t>(b / 8)));
+    const auto word = mix(mix(from) + (static_cast<std::uint64_t>(layer) << 32 | static_cast<std::uint64_t>(b / 8))); // token and place don't commute
     return static_cast<std::byte>(word >> (b % 8 * 8));
 }
 
