@@ -55,6 +55,17 @@ inline source_shape row_with_scales(int page_positions, int positions_per_row,
             .alignment_bytes = alignment_bytes};
 }
 
+/// DeepSeek-V4.1-Flash as some engines keep it: rows of 512 values and 16 bytes of scales, the scales behind all values of a block, blocks of whole 512 bytes.
+inline model_shape v4_1_in_528_bytes(model_shape shape) {
+    shape.name += ", rows of 528 bytes";
+    for (auto& source : shape.sources) {
+        source.row_bytes = 528;
+        source.runs = {{0, 512, 512}, {shape.page_positions / source.positions_per_row * 512, 16, 16}};
+        source.alignment_bytes = 512;
+    }
+    return shape;
+}
+
 /// Rows of a key part and, behind all key parts of the block, a value part.
 inline source_shape row_with_keys_and_values(int page_positions, std::int64_t part_bytes) {
     return {.row_bytes = 2 * part_bytes,
