@@ -185,3 +185,31 @@ TEST_CASE("a step resolves once an announcement and fetches each lane once", "[h
     CHECK(e.it->counts().host_rows == static_cast<std::uint64_t>(calls));
     CHECK(e.it->counts().host_bytes == static_cast<std::uint64_t>(row_bytes * (calls + followers)));
 }
+
+TEST_CASE("a Reindex passes on what the announcement before it staged, and a Reuse reads at its locations", "[hierarchy]") {
+    dh::hierarchy_config config{.shape = dh::preset::deepseek_v4_1_flash(), .pool_pages = 40, .host_pages = 40, .slots = 1, .hot_pages = 4};
+    config.reserve_pages = config.pool_pages;
+    engine e(config);
+    const auto slot = e.start(2048, 20);
+    const auto round = e.append(slot, 1);
+    constexpr int selected = 300, entries = 4 * 64;
+    REQUIRE(e.it->group_tables(3).entries == entries);
+    std::vector<std::int32_t> rows(selected), at(512);
+    int n = 0;
+    for (const auto& said : e.it->layout().shape().announcements) {
+        if (said.group != 3) continue;
+        std::iota(rows.begin(), rows.end(), selected * n++);
+        e.it->resolve(round, said, {rows.data(), selected, selected}, {at.data(), 512, 512});
+        CHECK(e.it->counts().staged_rows == static_cast<std::uint64_t>(n * (selected - entries))); // else an earlier announcement's rows would still be in the way
+        for (const int layer : said.consumers) {
+            CHECK(e.it->view(layer).base == e.it->view(20).base);
+            for (int i = 0; i < selected; ++i) {
+                const auto wanted = e.row_bytes(slot, 3, 0, rows[static_cast<std::size_t>(i)]);
+                const auto* got = e.it->view(layer).base + std::int64_t{at[static_cast<std::size_t>(i)]} * 288;
+                REQUIRE(std::equal(wanted.begin(), wanted.end(), got));
+            }
+        }
+    }
+    CHECK(n == 5);
+    CHECK(e.it->tables().clocks[slot.index * 4 + 3] == 5); // 20 layers read, five resolves
+}
