@@ -181,6 +181,9 @@ std::vector<tpot_ratio> tpot_from_json(std::string_view text, const std::string&
         for (std::size_t i = 0; i < json_input::array(list, "the file").size(); ++i)
             out.push_back(json_input::tpot_of(list[i], json_input::item("", i)));
         require(!out.empty(), "the list is empty");
+        for (std::size_t i = 0; i < out.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j)
+                require(out[i].sessions != out[j].sessions || out[i].k != out[j].k, "[", i, "] measures the sessions and k of [", j, "] again");
         return out;
     });
 }
@@ -188,8 +191,8 @@ std::vector<tpot_ratio> tpot_from_json(std::string_view text, const std::string&
 std::string read_text_file(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     std::ostringstream out;
-    out << in.rdbuf();
-    require(in && out, file, ": cannot read the file");
+    if (in.peek() != std::ifstream::traits_type::eof()) out << in.rdbuf(); // inserting nothing at all would count as a failure
+    require(in.is_open() && !in.bad() && out, file, ": cannot read the file");
     return out.str();
 }
 

@@ -103,7 +103,9 @@ std::string plot_text(const deployment& d) {
     auto areas = bytes_over_context(d, steps(last, 64), required);
     areas.title = fmt::format("{}: what the hierarchy requires", d.asked.shape.name);
     areas.what = dh::plot_panel::kind::areas;
-    return dh::plot_svg({bars, areas, sessions_panel(d)});
+    std::vector<dh::plot_panel> panels{bars, areas};
+    if (auto sessions = sessions_panel(d); !sessions.series.empty()) panels.push_back(std::move(sessions)); // HBM may hold no session at all
+    return dh::plot_svg(panels);
 }
 
 } // namespace plan_program

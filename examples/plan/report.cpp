@@ -75,9 +75,14 @@ void add_sessions(table& t, const deployment& d) {
     t.count("by host memory", d.sessions_host);
     if (d.sessions_hbm)
         t.say("the hierarchy pays from", d.break_even ? fmt::format("{} sessions on", *d.break_even) : "no number of sessions on");
-    if (d.optional_bytes) t.say("optional capacity beside these", fmt::format("{:.3f} GiB", gib(*d.optional_bytes)));
+    if (d.optional_bytes) {
+        t.whole = d.asked.hbm_bytes;
+        t.line("optional capacity beside these, share of HBM", *d.optional_bytes);
+    }
     if (d.sessions_hbm && d.sessions_host && *d.sessions_host < *d.sessions_hbm)
         t.say("warning", fmt::format("host memory holds {} of the {} sessions that fit the GPU", *d.sessions_host, *d.sessions_hbm));
+    if (d.sessions_resident && d.sessions_host && *d.sessions_host < *d.sessions_resident)
+        t.say("warning", fmt::format("host memory holds fewer than the {} sessions that fit without the hierarchy", *d.sessions_resident));
     t.say("host bytes a session", fmt::format("{} ({:.5f} GiB)", d.host_session, gib(d.host_session)));
     t.say("host bytes a token", fmt::format("{:.0f} at a miss rate of {} %", d.host_bytes_per_token, 100 * d.asked.miss_rate));
     t.say("resolver calls a step", fmt::format("{}", dh::resolver_calls(d.asked.shape)));
@@ -98,9 +103,12 @@ void add_speculation(table& t, const deployment& d) {
     t.say("staging as allocated", fmt::format("{:.2f} GiB", gib(d.allocated.staging * d.slots())));
     t.say("staging, an arena for each source",
           fmt::format("{:.1f} GiB ({:.1f} times)", gib(d.staging_dedicated), static_cast<double>(d.staging_dedicated) / static_cast<double>(d.staging_shared)));
+    if (!d.speculation_known)
+        return t.say("whether speculation pays", d.asked.hbm_bytes > 0 ? fmt::format("not measured up to K = {}: give --tpot-file", d.asked.k_max())
+                                                                       : "not known: give --hbm-gib");
+    const auto share = d.sessions_plain > 0 ? fmt::format(" = {:.2f}", static_cast<double>(d.sessions_spec) / static_cast<double>(d.sessions_plain)) : "";
     t.say("sessions with / without speculation",
-          fmt::format("{} / {} = {:.2f}{}", d.sessions_spec, d.sessions_plain, static_cast<double>(d.sessions_spec) / static_cast<double>(d.sessions_plain),
-                      d.asked.hbm_bytes > 0 ? "" : " (published for GLM-5.3: give --hbm-gib)"));
+          fmt::format("{} / {}{}{}", d.sessions_spec, d.sessions_plain, share, d.asked.hbm_bytes > 0 ? "" : " (published for GLM-5.3: give --hbm-gib)"));
     t.say("TPOT with / without", fmt::format("{:.2f}", d.tpot));
     t.say("with every slot taken, speculation", d.speculation_pays ? "pays" : "doesn't pay");
     for (const auto load : loads(d))
@@ -159,10 +167,11 @@ std::string json_text(const deployment& d) {
     add("follower_lanes", fmt::format("{}", dh::follower_lanes(d.asked.shape)));
     add_gib("staging_dedicated_gib", d.staging_dedicated);
     add("ring_rows", fmt::format("{}", d.ring_rows));
-    add("tpot_ratio", d.asked.k_max() > 1 ? fmt::format("{}", d.tpot) : "null");
-    add("speculation_pays", d.speculation_pays ? "true" : "false");
+    const bool known = d.speculation_known;
+    add("tpot_ratio", known && d.asked.k_max() > 1 ? fmt::format("{}", d.tpot) : "null");
+    add("speculation_pays", !known ? "null" : d.speculation_pays ? "true" : "false");
     std::string schedule;
-    for (const auto load : loads(d))
+    for (const auto load : known ? loads(d) : std::set<std::int64_t>{})
         schedule += fmt::format("{}{{\"sessions\":{},\"k\":{}}}", schedule.empty() ? "" : ",", load, dh::plan::best_width(d.asked.tpot, d.widths, load));
     add("width_schedule", "[" + schedule + "]");
     return out + "}";

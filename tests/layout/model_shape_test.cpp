@@ -184,6 +184,7 @@ TEST_CASE("an announcement names a layer, a group and consumers", "[model_shape]
           "announcements[1].group is 2, permitted: 0 to 1");
     CHECK(after([](auto& s) { s.announcements[1].consumers.clear(); }) ==
           "announcements[1].consumers is empty");
+    CHECK(after([](auto& s) { s.announcements[1].consumers.push_back(s.announcements[1].consumers.back()); }).find(" more than once") != std::string::npos);
     CHECK_THAT(after([](auto& s) {
                    s.announcements[1].consumers = {1, 7};
                }),

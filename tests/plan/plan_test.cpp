@@ -184,6 +184,44 @@ TEST_CASE("PL-07 more host memory never admits fewer sessions", "[plan]") {
     CHECK(before == 208);
 }
 
+TEST_CASE("PL-07 little host memory bounds what the hierarchy admits, and whether it and speculation pay", "[plan]") {
+    auto asked = glm(true);
+    asked.hbm_bytes = 141 * GiB;
+    asked.host_bytes = 50 * GiB;
+    const auto d = plan::make(asked);
+    CHECK(*d.sessions_host == 11);
+    CHECK(*d.sessions_resident == 31);
+    CHECK_FALSE(d.break_even.has_value());
+    CHECK(d.sessions_plain == 11);
+    CHECK(d.sessions_spec == 11);
+    CHECK(d.tpot == 0.77);
+    CHECK(d.speculation_pays); // the same sessions, faster
+    asked.host_bytes = 133 * GiB; // 31 sessions
+    CHECK_FALSE(plan::make(asked).break_even.has_value());
+    asked.host_bytes = 134 * GiB;
+    CHECK(plan::make(asked).break_even == 32);
+}
+
+TEST_CASE("whether speculation pays is told by what was measured nearest, or not at all", "[plan]") {
+    auto asked = glm(true);
+    asked.hbm_bytes = 90 * GiB; // 182 speculating sessions
+    asked.tpot = {{16, 8, 0.4}, {64, 6, 0.6}, {128, 4, 0.95}};
+    auto d = plan::make(asked);
+    CHECK(d.tpot == 0.95);
+    CHECK_FALSE(d.speculation_pays);
+    CHECK(plan::best_width(d.asked.tpot, d.widths, 16) == 8);
+    CHECK(plan::best_width(d.asked.tpot, d.widths, 64) == 6);
+    CHECK(plan::best_width(d.asked.tpot, d.widths, 128) == 4);
+    asked.tpot.clear();
+    CHECK(plan::make(asked).speculation_known);
+    asked.drafter->k_max = 2; // the published ratios are of wider rounds
+    CHECK_FALSE(plan::make(asked).speculation_known);
+    auto other = plan::request{.shape = preset::named("deepseek-v4.1-flash"), .drafter = preset::named("deepseek-v4.1-flash").drafter};
+    CHECK_FALSE(plan::make(other).speculation_known); // nor are the published sessions its own
+    other.hbm_bytes = 90 * GiB;
+    CHECK(plan::make(other).speculation_known);
+}
+
 // ---- What is allocated ----------------------------------------------------------------
 
 TEST_CASE("allocated pages and metadata are those that the ledger takes", "[plan]") {

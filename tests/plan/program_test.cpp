@@ -135,6 +135,21 @@ TEST_CASE("a TPOT file decides whether speculation pays", "[plan]") {
     CHECK(with("1.5").at("width_schedule") == R"([{"sessions":150,"k":1}])");
 }
 
+TEST_CASE("memory that holds no session is told of in numbers, and drawn", "[plan]") {
+    const scratch_folder folder;
+    const auto svg = (folder / "none.svg").string();
+    const auto got = run(glm_options({"--drafter", "dflash2", "--hbm-gib", "0.001", "--plot", svg}));
+    CHECK(got.code == 0);
+    CHECK(got.out.find("nan") == std::string::npos);
+    CHECK(got.out.find("0 / 0") != std::string::npos);
+    CHECK(std::filesystem::exists(svg));
+    const auto unknown = run_json({"--model", "deepseek-v4.1-flash", "--context", "100000", "--drafter", "shape"});
+    CHECK(unknown.at("speculation_pays") == "null");
+    CHECK(unknown.at("width_schedule") == "[]");
+    const auto few = run(glm_options({"--hbm-gib", "141", "--host-gib", "50"}));
+    CHECK(few.out.find("host memory holds fewer than the 31 sessions that fit without the hierarchy") != std::string::npos);
+}
+
 TEST_CASE("the figure has all its panels and no number that isn't one", "[plan]") {
     const scratch_folder folder;
     const auto file = (folder / "plan.svg").string();
@@ -199,6 +214,8 @@ TEST_CASE("wrong files are refused in one line with exit code 2", "[plan]") {
     tpot("[{\"sessions\": 1, \"k\": 4, \"tpot_ratio\": 0}]", "[0].tpot_ratio is 0, permitted: numbers above 0");
     tpot("[{\"sessions\": 1, \"k\": 4}]", "[0].tpot_ratio is missing");
     tpot("[{\"sessions\": 1, \"k\": 4, \"tpot_ratio\": 1, \"x\": 2}]", "unknown field [0].\"x\"");
+    tpot("[{\"sessions\": 1, \"k\": 4, \"tpot_ratio\": 0.7}, {\"sessions\": 1, \"k\": 4, \"tpot_ratio\": 0.9}]", "[1] measures the sessions and k of [0] again");
+    tpot("", "malformed JSON");
     tpot("[{\"sessions\": 1, \"k\": 16, \"tpot_ratio\": 1}]", "there is no TPOT ratio for a width from 2 to K_max = 8");
     check_refused(glm_options({"--drafter", "dflash2", "--tpot-file", "/no/file"}), "/no/file: cannot read the file");
 }

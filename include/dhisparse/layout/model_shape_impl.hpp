@@ -83,8 +83,10 @@ inline void validate_announcement(const model_shape& shape, std::size_t a) {
     require_in(said.layer, 0, shape.layers - 1, (where + ".layer").c_str());
     require_in(said.group, 0, static_cast<int>(shape.groups.size()) - 1, (where + ".group").c_str());
     require(!said.consumers.empty(), where, ".consumers is empty");
-    for (const int layer : said.consumers)
+    for (const int layer : said.consumers) {
         require_in(layer, 0, shape.layers - 1, (where + ".consumers").c_str());
+        require(std::count(said.consumers.begin(), said.consumers.end(), layer) == 1, where, ".consumers has layer ", layer, " more than once");
+    }
     require(a == 0 || shape.announcements[a - 1].layer < said.layer, where, ".layer is ", said.layer,
             "; announcements come in ascending layer order");
 }

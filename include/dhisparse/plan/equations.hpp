@@ -25,6 +25,7 @@ constexpr bool speculation_pays(double sessions_spec, double sessions_plain, dou
 /// Published for GLM-5.3 with DFlash2, where no other number is given. The 140 sessions are measured:
 /// they do not follow from the published bytes.
 struct published {
+    static constexpr const char* model = "glm-5.3"; // whose figures these are
     static constexpr std::int64_t context = 100'000;
     static constexpr std::int64_t hot_rows = 4'096;
     static constexpr std::int32_t slots = 35;

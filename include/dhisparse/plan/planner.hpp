@@ -70,6 +70,7 @@ struct deployment {
     std::int64_t sessions_plain = 0, sessions_spec = 0;
     double tpot = 1;
     bool speculation_pays = false;
+    bool speculation_known = true; // false: nothing was measured that tells; tpot and speculation_pays say nothing
     std::vector<width_sessions> widths = {};   // plain decoding and each measured width: what fits
     std::int32_t slots() const { return asked.slots.value_or(published::slots); }
 };

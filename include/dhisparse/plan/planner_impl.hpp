@@ -86,7 +86,11 @@ inline allocated_bytes allocate(const request& asked, const session_bytes& sessi
     try {
         return allocate<page_major>(asked, session, slots);
     } catch (const error&) { // row widths that share no small multiple, or too many locations
+    }
+    try {
         return allocate<source_planes>(asked, session, slots);
+    } catch (const error& why) {
+        throw invalid_argument(text("no layout has such pages: ", why.what()));
     }
 }
 
@@ -96,44 +100,46 @@ inline void count_sessions(deployment& out) {
         out.sessions_hbm = hbm / out.session.required();
         out.sessions_hbm_allocated = hbm / out.allocated.total;
         out.sessions_resident = hbm / out.session.resident();
-        if (*out.sessions_hbm > *out.sessions_resident) out.break_even = *out.sessions_resident + 1;
     }
     if (out.asked.host_bytes > 0 && out.host_session > 0) out.sessions_host = out.asked.host_bytes / out.host_session;
     if (!out.sessions_hbm) return;
+    if (std::min(*out.sessions_hbm, out.sessions_host.value_or(INT64_MAX)) > *out.sessions_resident) out.break_even = *out.sessions_resident + 1;
     auto running = std::min<std::int64_t>(*out.sessions_hbm, out.asked.slots.value_or(INT32_MAX));
     if (out.sessions_host) running = std::min(running, *out.sessions_host);
     out.optional_bytes = out.asked.hbm_bytes - running * out.session.required();
 }
 
-/// Sessions at one width, by HBM where that is known, else as published; speculating ones at most `slots`.
-inline std::int64_t sessions_at(const request& asked, int k) {
-    auto one = asked;
+/// Sessions at one width, by both tiers where HBM is known, else as published; speculating ones at most `slots`.
+inline std::int64_t sessions_at(const deployment& of, int k) {
+    auto one = of.asked;
     if (k == 1) one.drafter.reset();
     else one.drafter->k_max = k;
-    const auto fit = asked.hbm_bytes > 0 ? asked.hbm_bytes / bytes_of(one).required() : k == 1 ? published::sessions_plain : published::sessions_spec;
-    return k == 1 ? fit : std::min<std::int64_t>(fit, asked.slots.value_or(INT32_MAX));
+    const auto fit = one.hbm_bytes > 0 ? std::min(one.hbm_bytes / bytes_of(one).required(), of.sessions_host.value_or(INT64_MAX))
+                     : k == 1          ? published::sessions_plain
+                                       : published::sessions_spec;
+    return k == 1 ? fit : std::min<std::int64_t>(fit, one.slots.value_or(INT32_MAX));
 }
 
+/// Without HBM, sessions and ratios are the published ones, of one model; ratios of widths beyond K_max say nothing.
 inline void speculate(deployment& out) {
     const auto k_max = out.asked.k_max();
-    out.widths = {{1, sessions_at(out.asked, 1)}};
+    out.widths = {{1, sessions_at(out, 1)}};
     out.sessions_plain = out.sessions_spec = out.widths.front().sessions;
     if (k_max == 1) return;
     auto& tpot = out.asked.tpot;
     const bool own = !tpot.empty();
     if (!own) tpot = published_tpot();
-    for (auto& m : tpot) m.k = own ? m.k : std::min(m.k, k_max);
     std::erase_if(tpot, [&](const tpot_ratio& m) { return m.k > k_max; });
-    require(!tpot.empty(), "there is no TPOT ratio for a width from 2 to K_max = ", k_max);
+    require(!own || !tpot.empty(), "there is no TPOT ratio for a width from 2 to K_max = ", k_max);
     for (const auto& m : tpot)
         if (std::none_of(out.widths.begin(), out.widths.end(), [&](const width_sessions& w) { return w.k == m.k; }))
-            out.widths.push_back({m.k, sessions_at(out.asked, m.k)});
-    out.sessions_spec = sessions_at(out.asked, k_max);
-    out.tpot = 1e9;
-    for (const auto& w : out.widths)
-        out.tpot = std::min(out.tpot, tpot_at(tpot, w.k, static_cast<double>(out.sessions_spec)).value_or(1e9));
-    out.speculation_pays = out.sessions_plain > 0 &&
-                           plan::speculation_pays(static_cast<double>(out.sessions_spec), static_cast<double>(out.sessions_plain), out.tpot);
+            out.widths.push_back({m.k, sessions_at(out, m.k)});
+    out.sessions_spec = sessions_at(out, k_max);
+    const auto [width, ratio] = least_tpot(tpot, static_cast<double>(out.sessions_spec));
+    out.speculation_known = width > 0 && (out.asked.hbm_bytes > 0 || out.asked.shape.name == published::model);
+    if (!out.speculation_known) return;
+    out.tpot = ratio;
+    out.speculation_pays = out.sessions_plain > 0 && plan::speculation_pays(static_cast<double>(out.sessions_spec), static_cast<double>(out.sessions_plain), ratio);
 }
 
 } // namespace detail
