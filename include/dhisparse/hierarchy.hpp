@@ -49,6 +49,7 @@ struct hierarchy_config {
     std::int32_t reserve_pages = 0; // never granted to optional history: for growth
     std::int32_t refill_pages_per_step = 8; // history pages that start to come back to the GPU in one plan
     std::int32_t backup_pages_per_step = 0; // imported pages backed up in one plan before a reclaim asks; 0: deferred
+    std::int32_t departing_plans = 0; // for so many plans a reclaimed page that is read stays readable: rows selected meanwhile go to the hot cache from there; 0: it leaves at once, and they are missed
     std::int64_t metadata_bytes = 0; // of page maps and hot indexes; 0: 1.6 % of the pool, or what one request of max_positions needs
     std::int64_t max_positions = 0;  // longest request; 0: what both tiers can hold, at most 2^20
     std::span<std::byte> pool_memory = {}, host_memory = {}, table_memory = {}; // lent; empty: made
@@ -170,7 +171,7 @@ private:
     static memory_needed needed(const plan_of_memory& plan);
     static ledger_config config_of(const hierarchy_config& config, const plan_of_memory& plan) {
         const auto unsettled_steps = ceil_div(config.max_unsettled, std::max(config.k_max, 1));
-        return {plan.host_pages, config.steps_ahead + unsettled_steps, config.tail_pages, config.reserve_pages, config.refill_pages_per_step, config.backup_pages_per_step};
+        return {plan.host_pages, config.steps_ahead + unsettled_steps, config.tail_pages, config.reserve_pages, config.refill_pages_per_step, config.backup_pages_per_step, config.departing_plans};
     }
     hierarchy(const hierarchy_config& config, plan_of_memory plan);
 

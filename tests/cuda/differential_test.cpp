@@ -38,6 +38,13 @@ TEST_CASE("both backends give the same after every step, three groups, K up to 2
     differ<fifo_planes>(config, 2, 60);
 }
 
+TEST_CASE("both backends move the same rows out of departing pages", "[cuda][sanitize]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 60, .host_pages = 120, .slots = 4, .hot_pages = 6, .k_max = 2, .max_requests = 5, .departing_plans = 2}, 2, 30);
+    differ<fifo_planes_anchor>({.shape = split_shape(), .pool_pages = 40, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .departing_plans = 3}, 1, 30, 24);
+    differ<dh::default_policies>({.shape = wide_shape(), .pool_pages = 24, .host_pages = 60, .slots = 2, .hot_pages = 3, .k_max = 2, .max_requests = 2, .departing_plans = 3}, 1, 30);
+}
+
 TEST_CASE("both backends give the same with a tight pool and K = 1", "[cuda]") {
     if (!has_gpu()) return skip("no CUDA device");
     differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 22, .host_pages = 60, .slots = 3, .hot_pages = 3, .k_max = 1, .max_requests = 3}, 4, 80);

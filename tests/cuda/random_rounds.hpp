@@ -22,6 +22,7 @@ public:
             if (live_.empty() || chance(4)) admit(pair);
             if (!live_.empty() && chance(12)) finish(pair);
             if (!live_.empty() && chance(8)) extend(pair);
+            if (chance(10)) reclaim(pair);
             round(pair);
             if (step % 8 == 7) pair.compare_everything();
         }
@@ -77,6 +78,14 @@ private:
         const bool done = pair.host.try_extend(r.slot, positions);
         REQUIRE(pair.cuda.try_extend(r.slot, positions) == done);
         if (done) r.reserved = positions;
+        pair.advance({});
+    }
+
+    /// What comes back is kept from refills until a reclaim of no page lets it go.
+    template <class Policies>
+    void reclaim(backend_pair<Policies>& pair) {
+        const auto pages = upto(8);
+        REQUIRE(pair.host.reclaim(pages) == pair.cuda.reclaim(pages));
         pair.advance({});
     }
 

@@ -255,6 +255,79 @@ TEST_CASE("refill stops within a step of a reclaim, and pages still being copied
     e.check_history(slot);
 }
 
+TEST_CASE("selected rows of departing pages go to the hot cache from the GPU", "[ledger]") {
+    const int combination = GENERATE(0, 1, 2, 3, 4);
+    auto config = plain_config();
+    config.departing_plans = GENERATE(1, 3);
+    config.k_max = GENERATE(1, 2);
+    engine e(config, combination);
+    const auto slot = e.start(40, 20);
+    REQUIRE(e.pages().optional == 10);
+    REQUIRE(e.it->reclaim(10) == 10);
+    e.advance(); // copies to the host begin
+    const int gpu = e.page_map(slot, 3);
+    e.advance(); // they are complete
+    CHECK(e.page_map(slot, 3) == dh::departing(dh::gpu_page{gpu}));
+    CHECK(e.pages().optional == 10);
+    CHECK(e.pages().reclaiming == 10);
+    std::memset(e.it->tiers().host, 0xEE, static_cast<std::size_t>(64 * e.it->layout().host_page_bytes()));
+    const std::vector<std::int32_t> rows{12, 15, 3, 12};
+    const auto at = e.look_up(slot, rows);
+    CHECK(at[0] == at[3]);
+    for (const auto one : at) CHECK(one >= 0);
+    CHECK(at[0] != e.it->layout().group(0).at(dh::gpu_page{gpu}, 0));
+    for (int i = 0; i < config.departing_plans; ++i) {
+        CHECK(e.page_map(slot, 3) == dh::departing(dh::gpu_page{gpu}));
+        e.advance();
+    }
+    CHECK(e.page_map(slot, 3) == -1);
+    CHECK(e.pages().optional == 0);
+    CHECK(e.pages().leaving == 10);
+    CHECK(e.look_up(slot, rows) == at);
+    CHECK(e.it->counts().host == 4);
+    CHECK(e.it->counts().hot == 4);
+    CHECK(e.it->counts().host_rows == 0);
+    e.advance();
+    CHECK(e.pages().leaving == 0);
+}
+
+TEST_CASE("pages depart only where a request reads them", "[ledger]") {
+    ledger_rig rig({.pool_pages = 24, .host_pages = 64, .slots = 4, .backup_pages_per_step = 8, .departing_plans = 2});
+    const auto slot = rig.start(40, 20);
+    for (int i = 0; i < 3; ++i) rig.advance();
+    const bool by_finish = GENERATE(false, true);
+    REQUIRE(rig.it.keep(slot, 40));
+    rig.advance();
+    rig.advance();
+    if (by_finish) rig.it.finish(slot);
+    REQUIRE(rig.it.reclaim(10) == 10);
+    const auto plan = rig.advance();
+    const auto n_departing = std::count_if(plan.edits.begin(), plan.edits.end(), [](const auto& e) { return e.what == dh::edit::kind::map && dh::is_departing(static_cast<std::int32_t>(e.value)); });
+    CHECK(n_departing == (by_finish ? 0 : 10));
+    CHECK(rig.it.pages().reclaiming == (by_finish ? 0 : 10));
+    if (by_finish) return;
+    const bool ends = GENERATE(false, true);
+    if (ends) rig.it.finish(slot); // the prefix alone holds them now
+    CHECK(n_unmapped(rig.advance(), slot) == 0);
+    CHECK(n_unmapped(rig.advance(), slot) == (ends ? 0 : 10));
+    CHECK(rig.it.pages().optional == 0);
+    rig.advance();
+    rig.it.reset();
+    for (int i = 0; i < 3; ++i) rig.advance();
+    CHECK(rig.it.pages().free == 24);
+}
+
+TEST_CASE("a slot that can't grow takes optional pages that don't depart", "[ledger]") {
+    ledger_rig rig({.pool_pages = 16, .host_pages = 64, .slots = 4, .backup_pages_per_step = 16, .departing_plans = 3});
+    const auto slot = rig.start(40, 20);
+    for (int i = 0; i < 3; ++i) rig.advance();
+    REQUIRE(rig.it.lease(rig.it.pages().free));
+    int n = 0;
+    for (int frontier = 40; n == 0 && frontier < 56; ++frontier) n = n_unmapped(rig.advance({{slot, frontier}}), slot);
+    CHECK(n == 1);
+    CHECK(rig.it.pages().reclaiming == 0);
+}
+
 TEST_CASE("AD-08 a host tier smaller than the pool serves any number of requests", "[ledger]") {
     ledger_rig rig({.pool_pages = 100, .host_pages = 60, .slots = 4, .refill_pages_per_step = 4, .backup_pages_per_step = 2});
     std::vector<dh::slot_id> slots;

@@ -32,6 +32,7 @@ inline void fault_program::choose_config() {
     config_.host_pages = random_.one_in(8) ? 0 : random_.between(20, 80);
     config_.refill_pages_per_step = random_.pick({0, 1, 2, 8});
     config_.backup_pages_per_step = random_.pick({0, 0, 1, 4});
+    config_.departing_plans = random_.pick({0, 0, 1, 3});
     const auto least = dh::required_tail_pages(p(), config_.k_max, config_.steps_ahead) + config_.hot_pages + 3;
     config_.pool_pages = static_cast<std::int32_t>(least) * random_.between(1, 3) + random_.between(0, 12) + (config_.host_pages == 0 ? 20 : 0);
     config_.reserve_pages = std::min(random_.pick({0, 0, 1, 3, config_.pool_pages}), config_.pool_pages);

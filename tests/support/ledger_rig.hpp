@@ -16,7 +16,7 @@ namespace dh = dhisparse;
 struct rig_sizes {
     int pool_pages = 16, host_pages = 64, slots = 4, hot_pages = 1, k_max = 1, steps_ahead = 1, tail_pages = 0, reserve_pages = 0;
     std::int64_t metadata_runs = 0; // of the shortest request; 0: plenty
-    int refill_pages_per_step = 0, backup_pages_per_step = 0;
+    int refill_pages_per_step = 0, backup_pages_per_step = 0, departing_plans = 0;
     plain_shape_options shape = {};
 };
 
@@ -27,7 +27,7 @@ struct ledger_rig {
 
     explicit ledger_rig(const rig_sizes& n, const dh::ledger_policies& policies = {})
         : layout(dh::page_layout::make<dh::page_major>(plain_shape(n.shape), {n.pool_pages, n.hot_pages, n.k_max})), tables(sizes(n, layout)),
-          it(layout, tables, {n.host_pages, n.steps_ahead, n.tail_pages, n.reserve_pages, n.refill_pages_per_step, n.backup_pages_per_step}, policies) {}
+          it(layout, tables, {n.host_pages, n.steps_ahead, n.tail_pages, n.reserve_pages, n.refill_pages_per_step, n.backup_pages_per_step, n.departing_plans}, policies) {}
 
     static dh::slot_table_layout sizes(const rig_sizes& n, const dh::page_layout& layout) {
         const auto one = dh::slot_table_layout::make<dh::dense>(layout, n.slots, 0).run_bytes(8);

@@ -55,6 +55,15 @@ __device__ inline void copy_group_row_warp(const tiers_ref& tiers, const group_p
     copy_group_row_warp(tiers, group, at, host, way, 0, group.host_row_bytes);
 }
 
+/// Copies one group row from one location to another by a warp.
+__device__ inline void move_group_row_warp(const tiers_ref& tiers, const group_placement& group, location from, location to) {
+    for (std::int32_t lane = 0; lane < group.n_lanes; ++lane) {
+        const auto& source = tiers.lanes[group.first_lane + lane];
+        for (std::int32_t run = 0; run < source.n_runs; ++run)
+            copy_bytes(tiers.slab + source.offset_bytes(to, run), tiers.slab + source.offset_bytes(from, run), source.runs[run].bytes, static_cast<std::int32_t>(threadIdx.x % 32), 32);
+    }
+}
+
 /// Overwrites one group row with bytes that are nobody's, by a warp. For DHISPARSE_CHECKS.
 __device__ inline void poison_group_row_warp(const tiers_ref& tiers, const group_placement& group, location at) {
     for_runs(tiers.slab, tiers.lanes + group.first_lane, group, at, 0, group.host_row_bytes, [](std::byte* slab, std::int64_t, std::int64_t bytes) {

@@ -32,7 +32,7 @@ struct fit {
 
 /// Pages by class: required + optional + leaving + free = capacity. `promised` of the required ones belong
 /// to slots that have not taken them yet; leaving: of ended requests or unmapped history, until the fence;
-/// reclaiming: of the optional (and, of requests being parked, required) ones, those that leave once copied.
+/// reclaiming: of the optional (and, of requests being parked, required) ones, those that leave once copied, or depart.
 struct page_counts {
     std::int32_t capacity = 0, required = 0, optional = 0, leaving = 0, free = 0, promised = 0, reclaiming = 0;
 };

@@ -120,6 +120,7 @@ private:
     using sharing = detail::sharing;
     using choice = detail::choice;
     using page_range = detail::page_range;
+    using departure = detail::departure;
 
     // admission
     sharing sharing_of(const demand& wanted) const;
@@ -174,7 +175,9 @@ private:
 
     // reclaim, refill
     choice choose(std::int64_t pages, bool whole_requests) const;
-    void leave(std::int32_t r);
+    void leave(std::int32_t r, bool departs);
+    void depart(page_record& r);
+    void end_departures();
     void reclaim_for_growth();
     void name_one_to_park();
     std::int32_t lacking(std::int32_t s) const;
@@ -230,6 +233,7 @@ private:
     std::vector<std::int32_t> parking_;    // slots whose copies to the host are under way
     std::set<std::tuple<std::uint64_t, std::uint64_t, std::int32_t>> refillable_; // key, admission, slot
     std::deque<std::pair<std::int32_t, std::uint32_t>> to_back_up_;                // record, use
+    std::deque<departure> departing_; // in the order of their ends
     std::map<std::uint64_t, std::int32_t> unread_;                                 // records that may leave and nobody reads, by age
     std::int32_t required_ = 0, optional_ = 0, promised_ = 0;
     std::int32_t reclaimable_ = 0, reclaiming_ = 0; // of the optional: may leave; leave once copied

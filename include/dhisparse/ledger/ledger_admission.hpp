@@ -12,6 +12,7 @@ inline ledger::ledger(const page_layout& layout, const slot_table_layout& tables
     require_in(config.reserve_pages, 0, gpu_.capacity(), "reserve_pages");
     require_in(config.refill_pages_per_step, 0, INT32_MAX, "refill_pages_per_step");
     require_in(config.backup_pages_per_step, 0, INT32_MAX, "backup_pages_per_step");
+    require_in(config.departing_plans, 0, 64, "departing_plans");
     for (std::int32_t s = tables.n_slots(); s-- > 0;) free_slots_.push_back(s);
     const auto smallest = size_.of({1, 0}, 0);
     require(smallest.pages <= gpu_.capacity(), "the pool has ", gpu_.capacity(), " pages; one request needs at least ", smallest.pages,

@@ -62,7 +62,7 @@ inline void ledger::free_gpu(page_record& r) {
     if (r.at == place::shared) --required_;
     leaving_.gpu.push_back(std::exchange(r.gpu, gpu_page::none));
     r.at = place::away;
-    r.filling = r.leaving = false;
+    r.filling = r.leaving = r.departs = false;
     note_exit(r);
 }
 

@@ -82,7 +82,7 @@ inline void ledger::park_page(std::int32_t s, std::int32_t page) {
     }
     if (r.at == place::optional) {
         const bool read = std::any_of(r.slots.begin(), r.slots.end(), [&](auto other) { return at(other).on_device() || at(other).phase == phase::resuming; });
-        if (!read && !r.leaving) leave(number_of);
+        if (!read && !r.leaving) leave(number_of, false);
         return;
     }
     if (r.host == host_page::none) r.host = *host_.take();

@@ -50,19 +50,37 @@ inline std::int32_t ledger::reclaim(std::int64_t pages) {
     ++n_reclaims_;
     ++counts_.reclaims;
     for (const auto s : chosen.slots) at(s).reclaimed = n_reclaims_;
-    for (const auto r : chosen.records) leave(r);
+    for (const auto r : chosen.records) leave(r, config_.departing_plans > 0);
     check();
     return static_cast<std::int32_t>(chosen.records.size());
 }
 
-/// An optional page leaves the GPU as soon as it may: now where it is durable, else once its copy is done.
-inline void ledger::leave(std::int32_t r) {
+/// An optional page leaves the GPU as soon as it may: now where it is durable, else once its copy is done. departs: not
+/// before resolves have had a chance to keep its rows.
+inline void ledger::leave(std::int32_t r, bool departs) {
     auto& page = record(r);
-    if (page.copied == durability::durable && !page.filling) return unmap(page);
+    const bool may = page.copied == durability::durable && !page.filling;
+    if (may && !departs) return unmap(page);
     ++reclaiming_;
     page.leaving = true;
+    page.departs = departs;
     note_exit(page);
-    if (page.copied == durability::none) start_backup(r);
+    if (may) depart(page);
+    else if (page.copied == durability::none) start_backup(r);
+}
+
+/// A leaving page has its host copy. Who reads it is told, and has some plans' time for its rows.
+inline void ledger::depart(page_record& r) {
+    if (!r.departs || n_readers(r) == 0) return unmap(r);
+    for (const auto s : r.slots)
+        if (at(s).on_device()) say(edit::kind::map, s, departing(r.gpu), r.page);
+    departing_.push_back({r.self, r.use, counts_.plans + static_cast<std::uint64_t>(config_.departing_plans)});
+}
+
+/// Pages whose time is over leave.
+inline void ledger::end_departures() {
+    for (; !departing_.empty() && departing_.front().until <= counts_.plans; departing_.pop_front())
+        if (auto& r = record(departing_.front().record); r.use == departing_.front().use && r.departs) unmap(r);
 }
 
 /// Pages that a slot needs beyond those promised to it, before all of its next positions are mapped.
@@ -83,7 +101,7 @@ inline void ledger::reclaim_for_growth() {
     if (lack > 0) {
         const auto records = choose(lack, false).records;
         counts_.reclaims += !records.empty();
-        for (const auto r : records) leave(r);
+        for (const auto r : records) leave(r, false);
     }
     std::int64_t available = unpromised() + coming();
     bool room_lacks = false;

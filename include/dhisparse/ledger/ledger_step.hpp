@@ -11,6 +11,7 @@ inline const step_plan& ledger::advance(std::span<const ticket> completed, std::
     require_valid(in_order, frontiers);
     for (const auto id : in_order) complete(std::abs(id), id < 0);
     for (const auto& report : frontiers) note_frontier(report);
+    end_departures();
     grow();
     refill();
     back_up_eagerly();
@@ -76,7 +77,7 @@ inline void ledger::page_done(const outstanding& work) {
     ++counts_.backed_up_pages;
     const auto s = r.slots.empty() ? -1 : r.slots.front();
     if (r.at == place::tail) --at(s).tails_coming;
-    if (r.leaving) unmap(r);
+    if (r.leaving) depart(r);
     else keep_or_unmap(r);
     if (s < 0) return;
     if (at(s).phase == phase::running) retire_full_pages(s);

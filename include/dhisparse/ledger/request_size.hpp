@@ -23,6 +23,7 @@ struct ledger_config {
     std::int32_t reserve_pages = 0; // never granted to optional history
     std::int32_t refill_pages_per_step = 8; // history pages that start to come back to the GPU in one plan; 0: none
     std::int32_t backup_pages_per_step = 0; // imported pages that are backed up in one plan before anyone asks; 0: at reclaim alone
+    std::int32_t departing_plans = 0; // for so many plans a reclaimed page that is read stays readable: rows selected meanwhile go to the hot cache from there
 };
 
 /// The ledger's policies as functions, so that the ledger is one type whatever they are.

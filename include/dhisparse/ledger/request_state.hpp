@@ -28,7 +28,8 @@ struct page_record {
     bool landed = false;
     bool whole_copy = false; // some rows were written without a row backup: needs a page copy
     bool filling = false;    // its copy to the GPU is under way: not mapped
-    bool leaving = false;    // leaves the GPU as soon as its copy is done
+    bool leaving = false;    // leaves the GPU: its copy is awaited, or it departs
+    bool departs = false;    // leaving, it is read for some plans more
     std::int32_t self = -1;  // its own number
     std::int32_t page = -1;  // its number in every request that holds it
     std::int32_t n_prefixes = 0;
@@ -120,6 +121,13 @@ struct sharing {
 /// What a reclaim takes, and from which requests.
 struct choice {
     std::vector<std::int32_t> records, slots;
+};
+
+/// A page that resolves may still read, and the plan that ends this.
+struct departure {
+    std::int32_t record = -1;
+    std::uint32_t use = 0;
+    std::uint64_t until = 0;
 };
 
 struct page_range {

@@ -42,7 +42,7 @@ struct tally {
     std::uint64_t tail = 0;      // found in tail pages
     std::uint64_t history = 0;   // found in mapped history pages
     std::uint64_t hot = 0;       // found in the hot cache
-    std::uint64_t host = 0;      // brought back from the host tier
+    std::uint64_t host = 0;      // brought to the hot cache, from the host tier or from a departing page
     std::uint64_t host_rows = 0; // distinct group rows copied for them
     std::uint64_t host_bytes = 0; // of those, all lanes, host padding left out
     std::uint64_t staged_rows = 0;    // of host_rows those that no hot entry could take

@@ -44,6 +44,12 @@ struct group_tables {
     std::int32_t codes = 0;       // B_g + K_max · k
 };
 
+/// The page map's entry for a page that is about to leave the GPU. A resolve takes it for not mapped, so that the rows it
+/// selects go to the hot cache; but brings them from this page, not from the host tier.
+constexpr std::int32_t departing(gpu_page page) { return -2 - number(page); }
+DHISPARSE_HD constexpr bool is_departing(std::int32_t entry) { return entry < -1; }
+DHISPARSE_HD constexpr gpu_page departing_page(std::int32_t entry) { return gpu_page{-2 - entry}; }
+
 /// The view that the step path takes.
 struct slot_tables_ref {
     slot_record* records = nullptr;    // [n_slots]
@@ -57,7 +63,7 @@ struct slot_tables_ref {
     DHISPARSE_HD bool live(std::int32_t slot) const { return slot >= 0 && slot < n_slots && records[slot].live != 0; }
     /// n of a slot in a pass.
     DHISPARSE_HD std::int32_t& frontier(std::int32_t slot, pass of) const { return of == pass::target ? records[slot].frontier : passes[slot].draft_frontier; }
-    /// [n_pages] gpu page of each page of the slot's positions, or -1.
+    /// [n_pages] gpu page of each page of the slot's positions, or -1, or departing(its page).
     DHISPARSE_HD std::int32_t* page_map(std::int32_t slot) const { return run(slot); }
     /// [n_pages] host page of each, or -1.
     DHISPARSE_HD std::int32_t* host_map(std::int32_t slot) const { return run(slot) + records[slot].n_pages; }

@@ -17,6 +17,7 @@ struct resolve_shared {
     std::int32_t claimed;           // distinct missing rows that this block copies
     std::int32_t copied;            // group rows
     std::int32_t from_host;         // entries brought back
+    std::int32_t departing;         // 1 where some claimed row comes from a departing page
     block_news news[max_cluster];      // [cluster]
     std::int32_t leaders[max_cluster]; // [cluster]
 };
@@ -30,7 +31,7 @@ struct missing_entry {
 /// A row that a block copies.
 struct claimed_row {
     std::int32_t row;
-    std::int32_t host; // host page
+    std::int32_t from; // host page; or departing(gpu page)
 };
 
 /// Dynamic shared memory.

@@ -49,7 +49,7 @@ __device__ void prepare(const resolve_params& p, resolve_shared& shared, const r
 #pragma unroll 1
     for (auto h = thread; h < p.hot_pages_per_slot; h += block_threads())
         memory.hot_bases[h] = p.hot_pages[std::int64_t{r.slot} * p.hot_pages_per_slot + h] * p.locations_per_page - h * static_cast<std::int32_t>(p.rows_per_page.divisor);
-    if (thread == 0) shared.missing = shared.repeated = shared.claimed = shared.copied = shared.from_host = 0;
+    if (thread == 0) shared.missing = shared.repeated = shared.claimed = shared.copied = shared.from_host = shared.departing = 0;
     for (auto q = thread; q < r.n_queries; q += block_threads()) memory.by_query[q] = 0;
 }
 

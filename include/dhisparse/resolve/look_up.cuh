@@ -39,7 +39,7 @@ public:
                         r_.used[code] = r_.now;
                         to[u] = memory_.hot_bases[p_.rows_per_page.quotient(code)] + code;
                         ++hot_history;
-                    } else miss(entry_ + u, row_[u], page_[u], at + u);
+                    } else miss(entry_ + u, row_[u], gpu_[u], page_[u], at + u);
                 }
             }
             store(to);
@@ -94,8 +94,9 @@ private:
         }
     }
 
-    __device__ void miss(std::int32_t e, std::int32_t row, std::int32_t page, std::int32_t at) {
-        const bool had = note_missing<Index>(p_, shared_, memory_.slots, r_.index, r_.page_map(p_)[r_.record.n_pages + page], row, e);
+    __device__ void miss(std::int32_t e, std::int32_t row, std::int32_t gpu, std::int32_t page, std::int32_t at) {
+        const auto from = is_departing(gpu) ? gpu : r_.page_map(p_)[r_.record.n_pages + page];
+        const bool had = note_missing<Index>(p_, shared_, memory_.slots, r_.index, from, row, e);
         (had ? missing : lost) |= 1u << at;
     }
 

@@ -201,8 +201,12 @@ private:
     location fetch(std::int32_t row, location to) {
         const auto page = group_.rows_per_page.quotient(static_cast<std::uint32_t>(row));
         const auto in_page = static_cast<std::uint32_t>(row) - page * group_.rows_per_page.divisor;
-        copy_group_row(step_.tiers, g_, to, host_page{step_.tables.host_map(slot_)[page]}, in_page, direction::to_gpu);
-        ++host_rows_;
+        if (is_departing(page_map_[page])) {
+            move_group_row(step_.tiers, g_, group_.at(departing_page(page_map_[page]), in_page), to);
+        } else {
+            copy_group_row(step_.tiers, g_, to, host_page{step_.tables.host_map(slot_)[page]}, in_page, direction::to_gpu);
+            ++host_rows_;
+        }
         return to;
     }
 

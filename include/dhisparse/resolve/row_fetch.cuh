@@ -7,6 +7,21 @@
 
 namespace dhisparse {
 
+/// Copies the claimed rows of departing pages to their places, a warp a row. Out of line, as it is rare.
+template <class Index, bool Staged>
+__device__ __noinline__ void move_departing(const resolve_params& p, const resolve_shared& shared, std::byte* dynamic, device_index<Index> index, std::int32_t slot) {
+    const auto m = resolve_memory::at(p, dynamic);
+#pragma unroll 1
+    for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < shared.claimed; i += block_threads() / 32) {
+        const auto [row, from] = m.claimed[i];
+        if (!is_departing(from)) continue;
+        const auto code = index.find(row);
+        if (Staged ? code == no_code : code >= p.entries) continue; // it has no place
+        const auto in_page = p.rows_per_page.remainder(static_cast<std::uint32_t>(row), p.rows_per_page.quotient(static_cast<std::uint32_t>(row)));
+        move_group_row_warp(p.tiers, p.group, p.group.at(departing_page(from), in_page), location_of_code<Staged>(p, m.hot_bases, slot, code));
+    }
+}
+
 /// Staged: rows may be given staged places.
 template <class Index, bool Staged = false>
 class row_fetch {
@@ -16,12 +31,14 @@ public:
 
     /// By the thread that has claimed the row. The order in which a block's threads come decides which
     /// slot of shared memory a row passes through, and nothing else.
-    __device__ void start(std::int32_t row, host_page host) {
+    __device__ void start(std::int32_t row, std::int32_t from) {
         const auto i = atomicAdd(&shared_.claimed, 1);
-        m_.claimed[i] = {row, number(host)};
+        m_.claimed[i] = {row, from};
+        if (is_departing(from)) atomicExch(&shared_.departing, 1);
 #if DHISPARSE_BULK
         if (parts() > 1 || i >= p_.tuning.copy_slots) return;
         bulk::init(&m_.barriers[i]);
+        if (is_departing(from)) return;
         bulk::load(slot(i), host_row(m_.claimed[i]), static_cast<std::uint32_t>(p_.group.host_row_bytes), &m_.barriers[i]);
 #endif
     }
@@ -35,15 +52,16 @@ public:
     }
 
     /// Once the claimed rows are in the index (those that got no place are not). By all threads; returns
-    /// how many rows this thread has seen copied.
+    /// how many rows this thread has seen copied from the host.
     __device__ std::int32_t finish() {
+        if (shared_.departing) move_departing<Index, Staged>(p_, shared_, m_.slots, index_, slot_);
 #if DHISPARSE_BULK
         return static_cast<std::int32_t>(threadIdx.x) < p_.tuning.copy_slots ? finish_slot(static_cast<std::int32_t>(threadIdx.x)) : 0;
 #else
         std::int32_t copied = 0;
         for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < shared_.claimed; i += block_threads() / 32) {
             const auto code = index_.find(m_.claimed[i].row);
-            if (!has_place(code)) continue;
+            if (!has_place(code) || is_departing(m_.claimed[i].from)) continue;
             copy_group_row_warp(p_.tiers, p_.group, location_of(code), host_row(m_.claimed[i]), direction::to_gpu);
             copied += threadIdx.x % 32 == 0;
         }
@@ -54,7 +72,7 @@ public:
 private:
     __device__ std::byte* host_row(const claimed_row& at) const {
         const auto page = p_.rows_per_page.quotient(static_cast<std::uint32_t>(at.row));
-        return p_.tiers.host + p_.group.host_offset(host_page{at.host}, p_.tiers.host_page_bytes, p_.rows_per_page.remainder(static_cast<std::uint32_t>(at.row), page));
+        return p_.tiers.host + p_.group.host_offset(host_page{at.from}, p_.tiers.host_page_bytes, p_.rows_per_page.remainder(static_cast<std::uint32_t>(at.row), page));
     }
     __device__ bool has_place(hot_code code) const { return Staged ? code != no_code : code < p_.entries; }
     __device__ location location_of(hot_code code) const { return location_of_code<Staged>(p_, m_.hot_bases, slot_, code); }
@@ -70,14 +88,16 @@ private:
         std::int32_t copied = 0;
         if (parts() > 1 && s < pieces) bulk::init(&m_.barriers[s]);
 #pragma unroll 1
-        for (auto u = s; u < pieces; u += p_.tuning.copy_slots, parity ^= 1) {
+        for (auto u = s; u < pieces; u += p_.tuning.copy_slots) {
             const auto i = parts() == 1 ? u : u / parts();
+            if (is_departing(m_.claimed[i].from)) continue;
             const auto begin = parts() == 1 ? 0 : std::int64_t{u - i * parts()} * p_.tuning.copy_slot_bytes;
             const auto end = min(begin + p_.tuning.copy_slot_bytes, p_.group.host_row_bytes);
             const bool started = parts() == 1 && u == s;
             if (!started) bulk::load(slot(s), host_row(m_.claimed[i]) + begin, static_cast<std::uint32_t>(end - begin), &m_.barriers[s]);
             const auto code = index_.find(m_.claimed[i].row);
             bulk::wait(&m_.barriers[s], parity);
+            parity ^= 1;
             if (!has_place(code)) continue;
             scatter(slot(s), location_of(code), begin, end);
             bulk::wait_stores_read();
@@ -107,10 +127,10 @@ private:
 /// number keeps the claim. False where the row has no copy on the host. Out of line, so that the path
 /// without misses keeps everything in registers.
 template <class Index>
-__device__ __noinline__ bool note_missing(const resolve_params& p, resolve_shared& shared, std::byte* dynamic, device_index<Index> index, std::int32_t host, std::int32_t row, std::int32_t entry) {
-    if (host < 0) return count_violation(p, violation::row_unreachable), false;
+__device__ __noinline__ bool note_missing(const resolve_params& p, resolve_shared& shared, std::byte* dynamic, device_index<Index> index, std::int32_t from, std::int32_t row, std::int32_t entry) {
+    if (from == -1) return count_violation(p, violation::row_unreachable), false;
     if (index.claim(row, static_cast<hot_code>(p.entries + entry)) != no_code) atomicExch(&shared.repeated, 1);
-    else row_fetch<Index>(p, shared, resolve_memory::at(p, dynamic), index).start(row, host_page{host});
+    else row_fetch<Index>(p, shared, resolve_memory::at(p, dynamic), index).start(row, from);
     return true;
 }
 

@@ -16,15 +16,6 @@ struct release_params {
 
 namespace detail {
 
-/// Copies one group row from one location to another by a warp.
-__device__ inline void move_group_row_warp(const tiers_ref& tiers, const group_placement& group, location from, location to) {
-    for (std::int32_t lane = 0; lane < group.n_lanes; ++lane) {
-        const auto& source = tiers.lanes[group.first_lane + lane];
-        for (std::int32_t run = 0; run < source.n_runs; ++run)
-            copy_bytes(tiers.slab + source.offset_bytes(to, run), tiers.slab + source.offset_bytes(from, run), source.runs[run].bytes, static_cast<std::int32_t>(threadIdx.x % 32), 32);
-    }
-}
-
 /// Promoted rows were in no entry, and those that give way were: no two threads write the same.
 template <class Index>
 __device__ void promote_on_device(const step_ref& step, std::int32_t slot, const staged_slot& staged) {
