@@ -62,6 +62,7 @@ public:
     explicit session(const conditions& c) : c_(c), kv_(config(c)) {
         dh::cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
         scatter_host_pages();
+        leased_ = kv_.lease(c.leased).value();
         for (int r = 0; r < c.requests; ++r) admit();
         for (const auto slot : slots_) import(slot, 0, resident_pages(c)); // takes what the pool has to spare
         for (const auto slot : slots_) import(slot, resident_pages(c), c.positions / page);
@@ -87,11 +88,25 @@ public:
     }
     session(const session&) = delete;
 
-    /// Seconds of one resolve, the mean of a graph of them, each with a selection of its own.
-    double run() {
+    /// Seconds of one resolve, the mean of a graph of them, each with a selection of its own. start(): enqueues what runs beside.
+    template <class Start>
+    double run(Start start) {
         fill(c_.missed);
         if (!graph_) graph_ = graph_of([&](int i) { flush(i), resolve(i); });
+        start();
         return (time_graph(graph_, stream_, 1).front() - flush_seconds_) / c_.per_graph;
+    }
+    double run() {
+        return run([] {});
+    }
+    /// Copies pages of the host tier to the leased ones, as a refill.
+    void refill_leased(cudaStream_t side) {
+        if (!copies_.size()) {
+            std::vector<dh::page_copy> copies;
+            for (std::size_t i = 0; i < leased_.size(); ++i) copies.push_back({.way = dh::direction::to_gpu, .gpu = leased_[i], .host = dh::host_page{static_cast<std::int32_t>(i)}});
+            copies_ = dh::array_of<dh::page_copy>(copies);
+        }
+        dh::launch_page_copies(kv_.tiers(), copies_.data(), static_cast<std::int32_t>(copies_.size()), side);
     }
     /// A graph of per_graph times what f(i) enqueues.
     template <class F>
@@ -136,7 +151,7 @@ private:
         dh::hierarchy_config out{.shape = groups_of_four(c.groups)};
         out.k_max = std::max(c.queries, c.k_max);
         out.hot_pages = c.entries / page;
-        out.pool_pages = c.requests * (out.hot_pages + 4 + resident_pages(c));
+        out.pool_pages = c.requests * (out.hot_pages + 4 + resident_pages(c)) + c.leased;
         out.host_memory = host_tier();
         out.host_bytes = static_cast<std::int64_t>(out.host_memory.size());
         out.slots = std::max(c.requests, 64);
@@ -236,6 +251,8 @@ private:
     double flush_seconds_ = 0;
     std::mt19937 random_{11};
     std::vector<dh::slot_id> slots_;
+    std::vector<dh::gpu_page> leased_;
+    dh::array_of<dh::page_copy> copies_;
     std::vector<selectable_rows> sets_;
     dh::array_of<std::int32_t> slot_memory_, widths_, rows_, locations_, valid_, dead_;
     dh::array_of<std::byte> flush_;

@@ -34,6 +34,7 @@ struct conditions {
     bool cold = false;    // caches overwritten before every resolve
     bool trace = false;   // K = 1: what a real model's indexers have selected, each position as eight; `pages`, `missed` and `pool` don't count
     int per_graph = 24;
+    int leased = 0;       // pages of the pool that are nobody's, for copies beside the resolves
 };
 
 /// One request's rows, and selections of them.
