@@ -7,7 +7,9 @@ namespace engine {
 outcome serve_on_cuda(const options& o, std::span<const request> requests, tiny_dsa::model& target, const progress& shown) {
     using hierarchy = dh::hierarchy<dh::cuda_backend>;
     hierarchy kv(memory_of(o, requests));
-    cuda_tiny_model<hierarchy> model(kv, target, o.model_dir, o.slots);
+    std::optional<tiny_dsa::drafter> drafter;
+    if (o.k > 1) drafter.emplace(tiny_dsa::drafter::load(o.model_dir, target));
+    cuda_tiny_model<hierarchy> model(kv, target, std::move(drafter), o.model_dir, o.slots, o.k);
     return serve(o, requests, kv, model, shown);
 }
 

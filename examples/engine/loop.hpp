@@ -35,7 +35,6 @@ struct loop_config {
 ///   verify(round, out)        accepted() counts, the tokens that they give, and the next anchors
 ///   launched(out), wait(out)  the step's end in the stream; the host waits for it. drain(): for copies too
 /// results: what the device tells the host, one for each step in flight: tokens(slot), those of a round or of a prompt's end.
-/// widths: false where every request of a batch has one query.
 template <class Kv, class Model>
 class serving_loop {
 public:
@@ -235,7 +234,7 @@ private:
         if (std::ranges::count(now.slots, -1) == std::ssize(now.slots)) return;
         const auto stream = model_.stream();
         model_.enqueue(now.out, [&] {
-            const auto round = kv_.append(stream, {now.slots.data(), Model::widths ? now.widths.data() : nullptr, static_cast<std::int32_t>(now.slots.size())});
+            const auto round = kv_.append(stream, {now.slots.data(), now.widths.data(), static_cast<std::int32_t>(now.slots.size())});
             model_.draft(round);
             model_.forward(round, [&](const dh::announcement_shape& said, const dh::selection_ref& selection, const dh::locations_ref& out) {
                 kv_.resolve(stream, round, said, selection, out);

@@ -62,7 +62,7 @@ void describe(CLI::App& app, texts& t, options& o) {
     add("--host-pages", t.host, "N", "Pages of the host tier [plenty]");
     add("--slots", t.slots, "N", "Requests at a time [8]");
     add("--hot-rows", t.hot_rows, "B", "Hot rows a slot, whole pages [256]");
-    add("--backend", t.backend, "host|cuda", "Where rounds run [host]; cuda: the prefill stays on the CPU");
+    add("--backend", t.backend, "host|cuda", "Where rounds run [host]; cuda: prefill and drafter stay on the CPU");
     add("--speculate", t.k, "K", "Queries a round at most, each request's by what was accepted [1: plain decoding]");
     add("--chunk-pages", t.chunk, "N", "Pages of prompt that are prefilled in a step [4]");
     add("--keep", t.keep, "N", "Prefixes kept for later requests [8]");
@@ -115,7 +115,6 @@ options parse_options(int argc, const char* const* argv) {
     o.chunk_pages = number<int>("--chunk-pages", t.chunk, 1, 128);
     o.keep = number<int>("--keep", t.keep, 0, 1 << 20);
     o.where = backend_of(t.backend);
-    if (o.where == backend::cuda && o.k > 1) refuse("--speculate", t.k, "only with --backend host");
     return o;
 }
 
