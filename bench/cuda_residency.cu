@@ -98,7 +98,7 @@ void add(const char* name, double target, bool copies, void (*prepare)(lone_requ
     benchmark::RegisterBenchmark(name, [=](benchmark::State& state) { move_pages(state, target, copies, prepare, measured); })->Iterations(5)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
 
-/// A step's resolves of 32 requests, 0.05 % missed, alone and with the refill of so many pages beside them, in turn.
+/// RS-16. A step's resolves of 32 requests, 0.05 % missed, alone and with the refill of so many pages beside them, in turn.
 void beside_refill(benchmark::State& state, int pages_a_step) {
     const conditions c{.requests = 32, .missed = 0.0005, .groups = 21, .positions = 8192, .per_graph = 21, .leased = pages_a_step};
     session<> s(c);

@@ -4,6 +4,7 @@
 #include "refusal.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -194,6 +195,26 @@ TEST_CASE("HC-03 what a construction permits can be launched: every batch, with 
             REQUIRE(std::all_of(locations.data(), locations.data() + answered, [](std::int32_t at) { return at == -1; }));
             REQUIRE(std::all_of(locations.data() + answered, locations.data() + locations.size(), [](std::int32_t at) { return at == 7; }));
         }
+}
+
+TEST_CASE("PP-12 nothing that is cleared late erases rows written at once in a stream of their own", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    dh::cuda_check(cudaLaunchHostFunc(cudaStreamLegacy, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }, nullptr), "a busy default stream");
+    dh::hierarchy<dh::cuda_backend> kv(small_config());
+    cudaStream_t stream{};
+    dh::cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+    const auto slot = kv.try_admit({16, 1}).value();
+    kv.advance(stream, kv.completed(), {});
+    const auto page = kv.import_pages(slot, 0, 1)[0];
+    const std::vector<std::byte> wanted(64, std::byte{0x5A});
+    for (int row = 0; row < 16; ++row) dh::cuda_check(cudaMemsetAsync(kv.row(0, kv.location_of(0, page, row), 0), 0x5A, 64, stream), "row");
+    kv.landed(slot, 0, 1);
+    kv.finish_import(slot);
+    kv.advance(stream, kv.completed(), {});
+    dh::cuda_check(cudaDeviceSynchronize(), "everything");
+    for (int row = 0; row < 16; ++row) CHECK(first_difference(wanted.data(), kv.row(0, kv.location_of(0, page, row), 0), 64) == -1);
+    CHECK(kv.running(slot));
+    cudaStreamDestroy(stream);
 }
 
 TEST_CASE("TP-05 TP-06 a hierarchy of a device that is not the current one works, and leaves the current one", "[cuda]") {
