@@ -178,6 +178,7 @@ private:
     void leave(std::int32_t r, bool departs);
     void depart(page_record& r);
     void end_departures();
+    void end_departure();
     void reclaim_for_growth();
     void name_one_to_park();
     std::int32_t lacking(std::int32_t s) const;

@@ -79,8 +79,14 @@ inline void ledger::depart(page_record& r) {
 
 /// Pages whose time is over leave.
 inline void ledger::end_departures() {
-    for (; !departing_.empty() && departing_.front().until <= counts_.plans; departing_.pop_front())
-        if (auto& r = record(departing_.front().record); r.use == departing_.front().use && r.departs) unmap(r);
+    while (!departing_.empty() && departing_.front().until <= counts_.plans) end_departure();
+}
+
+/// The page that has departed for longest leaves.
+inline void ledger::end_departure() {
+    const auto oldest = departing_.front();
+    departing_.pop_front();
+    if (auto& r = record(oldest.record); r.use == oldest.use && r.departs) unmap(r);
 }
 
 /// Pages that a slot needs beyond those promised to it, before all of its next positions are mapped.
@@ -92,11 +98,13 @@ inline std::int32_t ledger::lacking(std::int32_t s) const {
     return static_cast<std::int32_t>(index + tail);
 }
 
-/// Slots that could not grow take optional history page by page, a request's durable ones first; what is still lacking waits for a park.
+/// Slots that could not grow wait for no departing page: as many as they lack leave at once, those whose copy has just been
+/// done among them. They then take optional history page by page, a request's durable ones first; what is still lacking waits for a park.
 inline void ledger::reclaim_for_growth() {
     if (growing_.empty()) return;
     std::int64_t wanted = 0;
     for (const auto s : growing_) wanted += lacking(s);
+    while (!departing_.empty() && wanted > unpromised() + pages().leaving) end_departure();
     const auto lack = std::min<std::int64_t>(wanted - unpromised() - coming(), reclaimable_);
     if (lack > 0) {
         const auto records = choose(lack, false).records;
