@@ -318,14 +318,38 @@ TEST_CASE("pages depart only where a request reads them", "[ledger]") {
 }
 
 TEST_CASE("a slot that can't grow takes optional pages that don't depart", "[ledger]") {
-    ledger_rig rig({.pool_pages = 16, .host_pages = 64, .slots = 4, .backup_pages_per_step = 16, .departing_plans = 3});
-    const auto slot = rig.start(40, 20);
+    ledger_rig rig({.pool_pages = 40, .host_pages = 64, .slots = 4, .backup_pages_per_step = 16, .departing_plans = 3, .shape = {.index_key_bytes = 32}});
+    const auto slot = rig.start(40, 80);
     for (int i = 0; i < 3; ++i) rig.advance();
     REQUIRE(rig.it.lease(rig.it.pages().free));
-    int n = 0;
-    for (int frontier = 40; n == 0 && frontier < 56; ++frontier) n = n_unmapped(rig.advance({{slot, frontier}}), slot);
-    CHECK(n == 1);
+    dh::step_plan plan;
+    for (int frontier = 40; plan.stalled.empty(); ++frontier) {
+        REQUIRE(frontier < 120);
+        plan = rig.advance({{slot, frontier}});
+    }
+    CHECK(n_unmapped(plan, slot) == 1);
+    CHECK(rig.it.counts().reclaims == 1);
+    CHECK(rig.it.counts().reclaimed_pages == 1);
     CHECK(rig.it.pages().reclaiming == 0);
+}
+
+TEST_CASE("a slot that can't grow waits for departing pages no longer than for others", "[ledger]") {
+    const int departing_plans = GENERATE(0, 32), backup_pages = GENERATE(0, 16);
+    CAPTURE(departing_plans, backup_pages);
+    ledger_rig rig({.pool_pages = 40, .host_pages = 64, .slots = 4, .backup_pages_per_step = backup_pages, .departing_plans = departing_plans, .shape = {.index_key_bytes = 32}});
+    const auto slot = rig.start(40, 80);
+    for (int i = 0; i < 3; ++i) rig.advance();
+    REQUIRE(rig.it.lease(rig.it.pages().free));
+    const auto optional = rig.it.pages().optional;
+    REQUIRE(rig.it.reclaim(optional) == optional);
+    int n_stalled = 0, in_a_row = 0;
+    for (int frontier = 40; frontier < 64; frontier += in_a_row == 0) {
+        in_a_row = rig.advance({{slot, frontier}}).stalled.empty() ? 0 : in_a_row + 1;
+        n_stalled += in_a_row;
+        REQUIRE(in_a_row <= 1); // its page is there with the next fence
+    }
+    CHECK(n_stalled == (departing_plans == 0 ? 0 : 2)); // pages that don't depart came before it lacked them
+    CHECK(rig.it.counts().reclaims == 1);
 }
 
 TEST_CASE("AD-08 a host tier smaller than the pool serves any number of requests", "[ledger]") {
