@@ -317,6 +317,17 @@ TEST_CASE("pages depart only where a request reads them", "[ledger]") {
     CHECK(rig.it.pages().free == 24);
 }
 
+TEST_CASE("pages of a request that is in no round don't depart", "[ledger]") {
+    ledger_rig rig({.pool_pages = 24, .host_pages = 64, .slots = 4, .backup_pages_per_step = 8, .departing_plans = 2});
+    const auto slot = rig.it.try_admit({24, 20}).value();
+    REQUIRE(rig.it.import_pages(slot, 0, 6).size() == 6);
+    rig.it.landed(slot, 0, 6);
+    for (int i = 0; i < 3; ++i) rig.advance();
+    REQUIRE(rig.it.reclaim(6) == 6);
+    CHECK(n_unmapped(rig.advance(), slot) == 6);
+    CHECK(rig.it.pages().reclaiming == 0);
+}
+
 TEST_CASE("a slot that can't grow takes optional pages that don't depart", "[ledger]") {
     ledger_rig rig({.pool_pages = 40, .host_pages = 64, .slots = 4, .backup_pages_per_step = 16, .departing_plans = 3, .shape = {.index_key_bytes = 32}});
     const auto slot = rig.start(40, 80);

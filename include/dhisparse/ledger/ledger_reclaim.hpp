@@ -69,9 +69,10 @@ inline void ledger::leave(std::int32_t r, bool departs) {
     else if (page.copied == durability::none) start_backup(r);
 }
 
-/// A leaving page has its host copy. Who reads it is told, and has some plans' time for its rows.
+/// A leaving page has its host copy. Who reads it is told, and has some plans' time for its rows; where rounds include none of them it leaves at once.
 inline void ledger::depart(page_record& r) {
-    if (!r.departs || n_readers(r) == 0) return unmap(r);
+    const bool in_rounds = std::any_of(r.slots.begin(), r.slots.end(), [&](auto s) { return at(s).phase == phase::running; });
+    if (!r.departs || !in_rounds) return unmap(r);
     for (const auto s : r.slots)
         if (at(s).on_device()) say(edit::kind::map, s, departing(r.gpu), r.page);
     departing_.push_back({r.self, r.use, counts_.plans + static_cast<std::uint64_t>(config_.departing_plans)});
