@@ -70,6 +70,7 @@ inline void ledger::leave(std::int32_t r, bool departs) {
 }
 
 /// A leaving page has its host copy. Who reads it is told, and has some plans' time for its rows; where rounds include none of them it leaves at once.
+/// A slot that begins to hold a departing page has it mapped plainly until it leaves.
 inline void ledger::depart(page_record& r) {
     const bool in_rounds = std::any_of(r.slots.begin(), r.slots.end(), [&](auto s) { return at(s).phase == phase::running; });
     if (!r.departs || !in_rounds) return unmap(r);
