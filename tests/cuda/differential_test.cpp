@@ -38,11 +38,21 @@ TEST_CASE("both backends give the same after every step, three groups, K up to 2
     differ<fifo_planes>(config, 2, 60);
 }
 
-TEST_CASE("both backends move the same rows out of departing pages", "[cuda][sanitize]") {
+TEST_CASE("a short life is the same on both backends", "[cuda][sanitize]") {
     if (!has_gpu()) return skip("no CUDA device");
-    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 60, .host_pages = 120, .slots = 4, .hot_pages = 6, .k_max = 2, .max_requests = 5, .departing_plans = 2}, 2, 30);
-    differ<fifo_planes_anchor>({.shape = split_shape(), .pool_pages = 40, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .departing_plans = 3}, 1, 30, 24);
-    differ<dh::default_policies>({.shape = wide_shape(), .pool_pages = 24, .host_pages = 60, .slots = 2, .hot_pages = 3, .k_max = 2, .max_requests = 2, .departing_plans = 3}, 1, 30);
+    differ<dh::default_policies>({.shape = small_shape(), .pool_pages = 60, .host_pages = 120, .slots = 4, .hot_pages = 6, .k_max = 2, .max_requests = 5, .departing_plans = 2}, 1, 10, 6, program_kind::living);
+}
+
+TEST_CASE("requests live alike on both backends: reclaim, refill, park, prefixes, gather; rows move out of departing pages", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    constexpr auto living = program_kind::living;
+    const dh::hierarchy_config small{.shape = small_shape(), .pool_pages = 60, .host_pages = 120, .slots = 4, .hot_pages = 6, .k_max = 2, .max_requests = 5, .refill_pages_per_step = 2, .departing_plans = 2};
+    differ<dh::default_policies>(small, 2, 30, 6, living);
+    const dh::hierarchy_config split{.shape = split_shape(), .pool_pages = 40, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .refill_pages_per_step = 1, .departing_plans = 3};
+    differ<fifo_planes_anchor>(split, 1, 40, 12, living);
+    const dh::hierarchy_config wide{.shape = wide_shape(), .pool_pages = 24, .host_pages = 60, .slots = 2, .hot_pages = 3, .k_max = 2, .max_requests = 2, .backup_pages_per_step = 2, .departing_plans = 3};
+    differ<dh::default_policies>(wide, 1, 30, 6, living);
+    differ<dh::default_policies>({.shape = long_shape(), .pool_pages = 60, .host_pages = 160, .slots = 4, .hot_pages = 4, .k_max = 4, .max_requests = 4, .refill_pages_per_step = 1, .departing_plans = 1}, 1, 30, 12, living);
 }
 
 TEST_CASE("both backends give the same with a tight pool and K = 1", "[cuda]") {
@@ -84,6 +94,13 @@ TEST_CASE("both backends stage the same rows with several blocks a request", "[c
     const dh::hierarchy_config config{.shape = long_shape(), .pool_pages = 12, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 8, .max_requests = 3};
     differ<dh::default_policies>(config, 2, 40, 24);
     differ<fifo_planes_anchor>(config, 1, 40, 24);
+}
+
+TEST_CASE("both backends replace the same entries of a large hot cache that misses little", "[cuda]") {
+    if (!has_gpu()) return skip("no CUDA device");
+    const dh::hierarchy_config config{.shape = long_shape(), .pool_pages = 40, .host_pages = 120, .slots = 3, .hot_pages = 8, .k_max = 2, .max_requests = 3};
+    differ<dh::default_policies>(config, 2, 150, 28, program_kind::drifting);
+    differ<fifo_planes>(config, 1, 100, 28, program_kind::drifting);
 }
 
 TEST_CASE("both backends give the same with a draft pass and unsettled positions", "[cuda]") {

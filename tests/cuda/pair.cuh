@@ -147,6 +147,16 @@ public:
         }
     }
 
+    /// Rows [first, last) of a source as both gather them.
+    void compare_gathered(int layer, dh::slot_id slot, std::int64_t first, std::int64_t last, std::int64_t bytes) {
+        std::vector<std::byte> wanted(static_cast<std::size_t>(bytes));
+        shared_array<std::byte> got(std::max<std::int64_t>(bytes, 1));
+        host.gather({}, layer, slot, first, last, wanted);
+        cuda.gather(stream_, layer, slot, first, last, {got.data(), static_cast<std::size_t>(bytes)});
+        dh::cuda_check(cudaStreamSynchronize(stream_), "gather");
+        CHECK(first_difference(wanted.data(), got.data(), bytes) == -1);
+    }
+
     dh::hierarchy<dh::host_backend, Policies> host;
     dh::hierarchy<dh::cuda_backend, Policies> cuda;
 

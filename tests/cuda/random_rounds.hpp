@@ -10,10 +10,14 @@ struct request {
     std::int32_t frontier = 0, reserved = 0;
 };
 
+/// drifting: most rows selected are of a window that moves on slowly, so that few are missing. living: requests are parked, resumed
+/// and reclaimed from, prefixes shared, rows gathered.
+enum class program_kind { plain, drifting, living };
+
 class random_program {
 public:
     /// context_pages: most that a request is admitted with, but for a few positions.
-    random_program(std::uint64_t seed, std::int32_t context_pages) : random_(seed), context_pages_(context_pages) {}
+    random_program(std::uint64_t seed, std::int32_t context_pages, program_kind kind = program_kind::plain) : random_(seed), context_pages_(context_pages), kind_(kind) {}
 
     template <class Policies>
     void run(backend_pair<Policies>& pair, int steps) {
@@ -22,7 +26,7 @@ public:
             if (live_.empty() || chance(4)) admit(pair);
             if (!live_.empty() && chance(12)) finish(pair);
             if (!live_.empty() && chance(8)) extend(pair);
-            if (chance(10)) reclaim(pair);
+            if (kind_ == program_kind::living) live_on(pair);
             round(pair);
             if (step % 8 == 7) pair.compare_everything();
         }
@@ -36,14 +40,19 @@ private:
     template <class Policies>
     void admit(backend_pair<Policies>& pair) {
         const auto& shape = pair.host.shape();
-        const dh::demand wanted{upto(context_pages_ * shape.page_positions + 5), 1 + upto(3 * shape.page_positions)};
+        dh::demand wanted{upto(context_pages_ * shape.page_positions + 5), 1 + upto(3 * shape.page_positions)};
+        if (prefix_ && chance(2)) {
+            wanted.prefix = *prefix_;
+            wanted.shared = upto(std::min(wanted.positions, pair.host.kept_positions(*prefix_)));
+        }
         const auto a = pair.host.try_admit(wanted), b = pair.cuda.try_admit(wanted);
         REQUIRE(a == b);
         if (!a) return;
         pair.advance({});
         const auto p = shape.page_positions;
         const auto pages = static_cast<std::int32_t>((wanted.positions + p - 1) / p);
-        for (std::int32_t page = 0; page < pages; pair.advance({})) {
+        REQUIRE(pair.host.shared_positions(*a) == pair.cuda.shared_positions(*a));
+        for (std::int32_t page = pair.host.shared_positions(*a) / p; page < pages; pair.advance({})) {
             const auto given = pair.host.import_pages(*a, page, pages - page);
             const std::vector<dh::gpu_page> here(given.begin(), given.end());
             const auto there = pair.cuda.import_pages(*a, page, pages - page);
@@ -57,8 +66,7 @@ private:
         }
         pair.host.finish_import(*a);
         pair.cuda.finish_import(*a);
-        for (int i = 0; i < 4; ++i) pair.advance({});
-        live_.push_back({*a, static_cast<std::int32_t>(wanted.positions), static_cast<std::int32_t>(wanted.positions + wanted.growth)});
+        start(pair, {*a, static_cast<std::int32_t>(wanted.positions), static_cast<std::int32_t>(wanted.positions + wanted.growth)});
     }
 
     template <class Policies>
@@ -81,12 +89,73 @@ private:
         pair.advance({});
     }
 
-    /// What comes back is kept from refills until a reclaim of no page lets it go.
+    /// What residency does to requests: now and then one is parked, another resumed, pages are reclaimed (and kept from refills until a
+    /// reclaim of none), a prefix is kept for admissions, rows are gathered.
     template <class Policies>
-    void reclaim(backend_pair<Policies>& pair) {
-        const auto pages = upto(8);
-        REQUIRE(pair.host.reclaim(pages) == pair.cuda.reclaim(pages));
+    void live_on(backend_pair<Policies>& pair) {
+        if (chance(4)) {
+            const auto pages = upto(12);
+            REQUIRE(pair.host.reclaim(pages) == pair.cuda.reclaim(pages));
+        }
+        if (!live_.empty() && chance(10)) park(pair);
+        if (!parked_.empty() && chance(3)) resume(pair);
+        if (!live_.empty() && chance(10)) keep(pair);
+        if (!live_.empty() && chance(4)) gather(pair);
         pair.advance({});
+    }
+
+    template <class Policies>
+    void park(backend_pair<Policies>& pair) {
+        const auto i = upto(static_cast<std::int64_t>(live_.size()) - 1);
+        const auto r = live_[static_cast<std::size_t>(i)];
+        const bool done = pair.host.park(r.slot);
+        REQUIRE(pair.cuda.park(r.slot) == done);
+        if (!done) return;
+        live_.erase(live_.begin() + i);
+        parked_.push_back(r);
+    }
+
+    template <class Policies>
+    void resume(backend_pair<Policies>& pair) {
+        const auto r = parked_.front();
+        REQUIRE(pair.host.fits_resume(r.slot) == pair.cuda.fits_resume(r.slot));
+        const bool done = pair.host.try_resume(r.slot);
+        REQUIRE(pair.cuda.try_resume(r.slot) == done);
+        if (!done) return;
+        parked_.erase(parked_.begin());
+        start(pair, r);
+    }
+
+    template <class Policies>
+    void keep(backend_pair<Policies>& pair) {
+        if (prefix_) {
+            pair.host.drop(*prefix_);
+            pair.cuda.drop(*prefix_);
+        }
+        const auto& r = live_[static_cast<std::size_t>(upto(static_cast<std::int64_t>(live_.size()) - 1))];
+        const auto positions = upto(r.frontier);
+        prefix_ = pair.host.keep(r.slot, positions);
+        REQUIRE(pair.cuda.keep(r.slot, positions) == prefix_);
+    }
+
+    template <class Policies>
+    void gather(backend_pair<Policies>& pair) {
+        const auto& r = live_[static_cast<std::size_t>(upto(static_cast<std::int64_t>(live_.size()) - 1))];
+        const auto& sources = pair.host.shape().sources;
+        const auto& source = sources[static_cast<std::size_t>(upto(static_cast<std::int64_t>(sources.size()) - 1))];
+        const auto last = upto(std::min(pair.host.frontier(r.slot), r.frontier) / source.positions_per_row), first = upto(last);
+        pair.compare_gathered(source.layer, r.slot, first, last, (last - first) * source.row_bytes);
+    }
+
+    /// Once rounds may include it.
+    template <class Policies>
+    void start(backend_pair<Policies>& pair, const request& r) {
+        for (int i = 0; i < 4 || !pair.host.running(r.slot); ++i) {
+            REQUIRE(i < 100);
+            pair.advance({});
+        }
+        REQUIRE(pair.cuda.running(r.slot));
+        live_.push_back(r);
     }
 
     template <class Policies>
@@ -145,6 +214,11 @@ private:
     void select(const dh::model_shape& shape, shared_array<std::int32_t>& rows) {
         const bool sweep = chance(3);
         const auto first = upto(1000), end = longest();
+        if (kind_ == program_kind::drifting) {
+            window_ += 4;
+            for (std::int64_t i = 0; i < rows.size(); ++i) rows.data()[i] = chance(32) ? row(shape) : (window_ + upto(200)) % end;
+            return;
+        }
         for (std::int64_t i = 0; i < rows.size(); ++i) rows.data()[i] = sweep ? static_cast<std::int32_t>((first + i) % end) : row(shape);
     }
     std::int32_t longest() const {
@@ -160,8 +234,10 @@ private:
     }
 
     std::mt19937_64 random_;
-    std::int32_t context_pages_;
-    std::vector<request> live_;
+    std::int32_t context_pages_, window_ = 0;
+    program_kind kind_;
+    std::vector<request> live_, parked_;
+    std::optional<dh::prefix_id> prefix_;
 };
 
 inline dh::model_shape small_shape() {
@@ -208,13 +284,13 @@ inline dh::model_shape drafted_shape() {
 }
 
 template <class Policies>
-void differ(const dh::hierarchy_config& config, int programs, int steps, std::int32_t context_pages = 6) {
+void differ(const dh::hierarchy_config& config, int programs, int steps, std::int32_t context_pages = 6, program_kind kind = program_kind::plain) {
     if (!has_gpu()) return;
     for (int program = 0; program < programs; ++program)
         for (const bool in_graph : {false, true}) {
             CAPTURE(seed(), program, in_graph);
             backend_pair<Policies> pair(config, in_graph, program % 2 == 1);
-            random_program(seed() + static_cast<std::uint64_t>(program), context_pages).run(pair, steps);
+            random_program(seed() + static_cast<std::uint64_t>(program), context_pages, kind).run(pair, steps);
         }
 }
 
