@@ -50,6 +50,8 @@ TEST_CASE("requests live alike on both backends: reclaim, refill, park, prefixes
     differ<dh::default_policies>(small, 2, 30, 6, living);
     const dh::hierarchy_config split{.shape = split_shape(), .pool_pages = 40, .host_pages = 80, .slots = 3, .hot_pages = 1, .k_max = 3, .max_requests = 3, .refill_pages_per_step = 1, .departing_plans = 3};
     differ<fifo_planes_anchor>(split, 1, 40, 12, living);
+    const dh::hierarchy_config many_lanes{.shape = many_lanes_shape(), .pool_pages = 24, .host_pages = 60, .slots = 2, .hot_pages = 1, .k_max = 2, .max_requests = 2, .refill_pages_per_step = 1, .backup_pages_per_step = 2, .departing_plans = 3};
+    differ<dh::default_policies>(many_lanes, 1, 30, 8, living);
     const dh::hierarchy_config wide{.shape = wide_shape(), .pool_pages = 24, .host_pages = 60, .slots = 2, .hot_pages = 3, .k_max = 2, .max_requests = 2, .backup_pages_per_step = 2, .departing_plans = 3};
     differ<dh::default_policies>(wide, 1, 30, 6, living);
     differ<dh::default_policies>({.shape = long_shape(), .pool_pages = 60, .host_pages = 160, .slots = 4, .hot_pages = 4, .k_max = 4, .max_requests = 4, .refill_pages_per_step = 1, .departing_plans = 1}, 1, 30, 12, living);

@@ -259,6 +259,18 @@ inline dh::model_shape split_shape() {
     return shape;
 }
 
+/// Rows of two runs of 16-byte pieces, 64-byte values and 16-byte scales, of so many layers that what a copy moves at once ends inside a run.
+inline dh::model_shape many_lanes_shape() {
+    dh::model_shape shape{.name = "many lanes", .layers = 64, .k = 16, .page_positions = 16};
+    shape.groups.emplace_back();
+    for (int layer = 0; layer < shape.layers; ++layer) {
+        shape.sources.push_back({.layer = layer, .row_bytes = 80, .runs = {{0, 64, 64}, {16 * 64, 16, 16}}});
+        shape.groups[0].push_back(layer);
+    }
+    shape.announcements = {{0, 0, shape.groups[0]}};
+    return shape;
+}
+
 /// Rows of a whole block of positions, wider than what a copy moves at once, readable while unfinished.
 inline dh::model_shape wide_shape() {
     dh::model_shape shape{.name = "wide", .layers = 1, .k = 6, .page_positions = 64};
