@@ -150,9 +150,11 @@ TEST_CASE("stock kernels find the strides that they ask for, by number", "[prese
 }
 
 TEST_CASE("locations are padded to whole 64s", "[presets]") {
-    const std::map<std::string, std::int32_t> padded{{"glm-5.3", 2048}, {"glm-5.3-flash", 2112}, {"qwen3.8-flash-next", 576}, {"minimax-m3-kvhead", 64}, {"deepseek-v4.1-flash", 512}};
-    for (const auto& [name, width] : padded) {
+    const std::map<std::string, std::int32_t> padded{{"deepseek-v3.2", 2048}, {"deepseek-v3.2-indexcache4", 2048}, {"deepseek-v4-flash", 512}, {"deepseek-v4-pro", 1024},
+                                                     {"deepseek-v4.1-flash", 512}, {"glm-5.1", 2048}, {"glm-5.3", 2048}, {"glm-5.3-flash", 2112}, {"minimax-m3-kvhead", 64}, {"qwen3.8-flash-next", 576}};
+    for (const auto& name : preset::names()) {
         CAPTURE(name);
+        const auto width = padded.at(std::string(name));
         const auto k = preset::named(name).k;
         CHECK(padded_width({nullptr, k, k}, {nullptr, width}) == width);
         CHECK(refusal([&, k = k, width = width] { (void)padded_width({nullptr, k, k}, {nullptr, width - 1}); }) == text("location stride is ", width - 1, ", permitted: at least k_padded = ", width));

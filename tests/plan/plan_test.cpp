@@ -267,6 +267,26 @@ TEST_CASE("the pages, staging, tables and host bytes of a plan are those of the 
         }
 }
 
+TEST_CASE("a pool of as many sessions as were planned admits them all, and leases each what no selection covers", "[plan]") {
+    model_shape shape{.name = "windows", .layers = 2, .k = 8, .page_positions = 16};
+    shape.sources = {{.layer = 0, .row_bytes = 64, .index_key_bytes = 16}, {.layer = 1, .row_bytes = 64}};
+    shape.groups = {{0, 1}};
+    shape.announcements = {{0, 0, {0, 1}}};
+    shape.unselected = {{.layer = 0, .row_bytes = 100, .window = 24}, {.layer = 1, .row_bytes = 4'000}};
+    plan::request asked{.shape = shape, .context = 200, .hot_rows = 32, .slots = 3};
+    const auto a = plan::make(asked).allocated;
+    CHECK(a.leased_pages == ceil_div<std::int64_t>(24 * 100 + 208 * 4'000, a.page));
+    const auto pages = static_cast<std::int32_t>(a.hot_pages + a.tail_pages + a.index_pages + a.leased_pages);
+    hierarchy<> kv({.shape = shape, .pool_pages = 3 * pages, .host_pages = 100, .slots = 4, .hot_pages = static_cast<std::int32_t>(a.hot_pages)});
+    for (int i = 0; i < 3; ++i) {
+        CHECK(kv.fits({200}).answer == verdict::now);
+        REQUIRE(kv.try_admit({200}));
+        REQUIRE(kv.lease(static_cast<std::int32_t>(a.leased_pages)));
+    }
+    CHECK(kv.ledger().pages().free == 0);
+    CHECK_FALSE(kv.try_admit({200}));
+}
+
 TEST_CASE("staging of GLM-5.3 at K = 8 takes 12,288 rows a slot, of 16,384 by (11)", "[plan]") {
     const auto d = plan::make(glm(true));
     CHECK(d.session.staging == 8 * 2'048 * 4 * 576);
